@@ -113,7 +113,7 @@ def draw_beside(embedding: Embeddings) -> str:
         (window.metadata["start_index"], window.metadata["end_index"]),
     )
     hits = [((hit["start_index"], hit["end_index"]), HIT) for hit in window.metadata["hits"]]
-    start = policy.rindex("\n#", 0, min(chunked, shown)[0]) + 1
+    start = policy.rindex("\n#", 0, min(chunked, shown)[0] + 1) + 1  # either may begin with the heading
     lines = wrapped(policy, start, policy.index("\n\n#", max(chunked, shown)[0]), width=50)
     top, parts = 100, [label(24, 36, f"Question: {question}", bold=True)]
     for x, title, says, fills in (

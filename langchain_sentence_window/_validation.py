@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import islice
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, Literal, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -167,6 +167,22 @@ def checked_min_score(name: str, value: object) -> float | None:
     number = as_number(value)
     if math.isnan(number):
         raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, or None for all")
+    return number
+
+
+def checked_min_relevance(name: str, value: object) -> float | Literal["auto"] | None:
+    """Return ``auto``, a probability from 0 to 1, or ``None``.
+
+    Raises:
+        InvalidInputError: It is none of them.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    number = as_number(value)
+    if not 0 <= number <= 1:
+        raise InvalidInputError(f"{name} is {shown(value)}; give 'auto', a number from 0 to 1, or None")
     return number
 
 

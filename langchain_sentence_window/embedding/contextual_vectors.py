@@ -22,10 +22,11 @@ from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import MAX_INDEX, Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
-from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SECTION_START, SENTENCE_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING, KIND, LEAD_IN, SECTION_START, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index, stored_form
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
-from langchain_sentence_window.splitting.blocks import shorten, shorten_path
+from langchain_sentence_window.splitting.blocks import MESSAGE, shorten, shorten_path
+from langchain_sentence_window.splitting.transcripts import speaker_of
 
 from .embedder import embed_in_slices, embed_query, embed_texts
 from .named_embedders import checked_embedding
@@ -245,6 +246,9 @@ MAX_CUT_HEADINGS_WIDTH = 100
 """Width that a wider heading path is cut to. Outer headings are dropped first, else they would outweigh a short
 sentence."""
 
+MAX_SPEAKER_WIDTH = 60
+"""Width that a speaker's name is cut to."""
+
 _ASCII_MARK = re.compile(r"[!-/:-@\[-`{-~\x00-\x08\x0e-\x1b\x7f]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
@@ -252,7 +256,10 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 def contexts_of(
     sentences: Sequence[Document], documents: Mapping[str, Document], situate: Situate | None, *, headings: bool
 ) -> list[str]:
-    """Return the context of each sentence: its heading path and the line of ``situate``, each on a line.
+    """Return the context of each sentence: its heading path, the line of ``situate`` and who speaks.
+
+    The first two have a line each. A message names its speaker in its first sentence alone, so the name is put before
+    each of the others.
 
     Args:
         sentences: Sentence Documents.
@@ -264,8 +271,10 @@ def contexts_of(
         InvalidInputError: ``situate`` returned something other than a string.
     """
     contexts = list[str]()
+    speakers: dict[tuple[str, int], str] = {}
     for sentence in sentences:
         path = fitted_headings(sentence.metadata.get(HEADING, "")) if headings else ""
+        speaker = _speaker_before(sentence, speakers)
         line = situate(documents[sentence.metadata[DOC_ID]], sentence) if situate is not None else ""
         if not isinstance(line, str):
             raise InvalidInputError(
@@ -273,9 +282,22 @@ def contexts_of(
                 "Nothing was stored"
             )
         if line:
-            line = _shorten_to_width(shorten, line, MAX_CONTEXT_WIDTH - _text_width(path))
-        contexts.append("".join(f"{each}\n" for each in (path, line) if each))
+            line = _shorten_to_width(shorten, line, MAX_CONTEXT_WIDTH - _text_width(path) - _text_width(speaker))
+        contexts.append("".join(f"{each}\n" for each in (path, line) if each) + speaker)
     return contexts
+
+
+def _speaker_before(sentence: Document, speakers: dict[tuple[str, int], str]) -> str:
+    """Return who speaks a later sentence of a message, as ``Name: ``; keep the speaker of a first one for that."""
+    metadata = sentence.metadata
+    if metadata.get(KIND) != MESSAGE:
+        return ""
+    lead_in = metadata.get(LEAD_IN)
+    if lead_in is None:
+        name = _shorten_to_width(shorten, speaker_of(sentence.page_content), MAX_SPEAKER_WIDTH - len(": "))
+        speakers[metadata[DOC_ID], metadata[SENTENCE_INDEX]] = f"{name}: " if name else ""
+        return ""
+    return speakers.get((metadata[DOC_ID], lead_in), "")
 
 
 def fitted_headings(path: str) -> str:

@@ -11,7 +11,16 @@ now; the others are named.
 """
 
 from .gold import LostGold
-from .measurement import acompare, aevaluate, asweep, compare, evaluate, sweep
+from .measurement import (
+    acompare,
+    aevaluate,
+    asuggest_min_relevance,
+    asweep,
+    compare,
+    evaluate,
+    suggest_min_relevance,
+    sweep,
+)
 from .metrics import Averages, MeanCI, Passage, Score
 from .questions import Question, read_questions, write_questions
 from .report import Comparison, QuestionResult, Report
@@ -28,10 +37,12 @@ __all__ = [
     "Score",
     "acompare",
     "aevaluate",
+    "asuggest_min_relevance",
     "asweep",
     "compare",
     "evaluate",
     "read_questions",
+    "suggest_min_relevance",
     "sweep",
     "write_questions",
 ]

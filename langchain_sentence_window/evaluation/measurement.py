@@ -20,6 +20,7 @@ from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._validation import (
+    as_number,
     checked_callback,
     checked_count,
     checked_function,
@@ -27,7 +28,7 @@ from langchain_sentence_window._validation import (
     checking_counter,
     wrong_kind,
 )
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
+from langchain_sentence_window.documents.keys import END_INDEX, RELEVANCE, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -90,6 +91,54 @@ def evaluate(
 async def aevaluate(retriever: BaseRetriever, *given: Any, **settings: Any) -> Report:
     """Async version of `evaluate`."""
     return (await _ask_all(ASYNC, {"": retriever}, *given, **settings)).reports[""]
+
+
+def suggest_min_relevance(
+    retriever: SentenceWindowRetriever, questions: Iterable[Question], *, most_lost: float = 0.02
+) -> float:
+    """Return the highest ``min_relevance`` with which few of your questions return nothing.
+
+    Args:
+        retriever: The retriever.
+        questions: Questions that your documents answer; at least one. The more there are, the surer is the number: of
+            fewer than 50, none may be lost by default.
+        most_lost: The largest share of them that may return nothing, from 0 to below 1.
+
+    Raises:
+        InvalidInputError: There are no questions, the share is outside of that range, or ``relevance`` isn't known of
+            what a question returns.
+    """
+    return run(_suggest_min_relevance(BLOCKING, retriever, questions, most_lost=most_lost))
+
+
+@with_arguments_of(suggest_min_relevance)
+async def asuggest_min_relevance(retriever: SentenceWindowRetriever, *given: Any, **settings: Any) -> float:
+    """Async version of `suggest_min_relevance`."""
+    return await _suggest_min_relevance(ASYNC, retriever, *given, **settings)
+
+
+async def _suggest_min_relevance(
+    io: IO, retriever: SentenceWindowRetriever, questions: Iterable[Question], *, most_lost: float = 0.02
+) -> float:
+    if not isinstance(retriever, SentenceWindowRetriever):
+        raise InvalidInputError(f"retriever is {shown(retriever)}; give a SentenceWindowRetriever")
+    asked = checked_questions(questions)
+    if not asked:
+        raise InvalidInputError("there are no questions; give at least one that your documents answer")
+    share = as_number(most_lost)
+    if not 0 <= share < 1:
+        raise InvalidInputError(f"most_lost is {shown(most_lost)}; give a share from 0 to below 1, such as 0.02")
+    best = retriever.model_copy(update={"k": 1, "min_relevance": 0.0})  # so that it is judged without a ranking, too
+    found = list[float]()
+    for question in asked:
+        windows = await io.call(best.invoke, best.ainvoke, question.question)
+        relevance = windows[0].metadata.get(RELEVANCE) if windows else 0.0
+        if relevance is None:
+            raise InvalidInputError(
+                f"what {shown(question.question)} returns has no relevance; use a FaissStore, or a bm25_index"
+            )
+        found.append(relevance)
+    return sorted(found)[int(share * len(found))]
 
 
 def compare(

@@ -84,15 +84,20 @@ def reorder(facts: CandidateFacts, ranking: Ranking, word_weight: float = 1.0) -
         word_weight: Multiplies the weights of signals that compare words, 0 or more; 0 leaves them out.
 
     Returns:
-        The order and the scores: the sum of weight times signal, divided by `SCALE` times the sum of all weights
-        without their signs, see `Signal.outweighs_others`. Equal ones are ordered by their score by meaning, then as
-        they were given.
+        The order and the scores: the sum of weight times signal, divided by `SCALE` times the sum of the weights
+        without their signs, but those that `Signal` leaves out. Equal ones are ordered by their score by meaning, then
+        as they were given.
     """
     weights = _with_word_weight(ranking.weights, word_weight)
     names = tuple(weights)
-    scale = sum(map(abs, [weight for name, weight in weights.items() if not SIGNALS[name].outweighs_others]))
+    matrix = signals(facts, names)
+    counts = [
+        not SIGNALS[name].outweighs_others and (not SIGNALS[name].is_conditional or matrix[:, column].any())
+        for column, name in enumerate(names)
+    ]
+    scale = sum(abs(weight) for weight, is_counted in zip(weights.values(), counts, strict=True) if is_counted)
     shares = np.array(list(weights.values())) / (SCALE * (scale or 1.0))
-    contributions = signals(facts, names) * shares + 0.0  # no minus before a zero
+    contributions = matrix * shares + 0.0  # no minus before a zero
     totals = contributions.sum(axis=1)
     order = np.lexsort((-facts.candidates.dense, -totals))
     return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions)
@@ -128,6 +133,8 @@ DEFAULT_RANKING = Ranking(
         "section": 0.37,
         "coverage_own": 0.2,
         "coverage": 0.6,
+        "passage": 1.0,
+        "complement": 9.0,
         "bigrams": 0.13,
         "place": 0.87,
         "early": 0.8,
@@ -135,6 +142,7 @@ DEFAULT_RANKING = Ranking(
         "label": 0.2,
         "digit_asked": 0.3,
         "contents": -4.0,
+        "file_head": -4.0,
     }
 )
 """Weights that were tuned on questions. See the benchmarks page."""

@@ -15,14 +15,33 @@ import numpy as np
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import ENDS_OF_SENTENCES
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.blocks import CONTENTS
-from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
+from langchain_sentence_window.splitting.blocks import CODE, CONTENTS, MESSAGE, TABLE_ROW
+from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MAX_MEAN_OF_MANUAL, MIN_CHARS, is_label
 
-from .candidates import CANDIDATES, Candidates, Indexes, Numbers, standardized
+from .candidates import (
+    CANDIDATES,
+    LEXICAL_WEIGHT,
+    NO_TEXT,
+    Candidates,
+    Indexes,
+    Numbers,
+    fused_scores,
+    standardized,
+)
+from .questions import has_name, needs_of
 from .word_matches import Flags, QueryTerms, WordMatches, find_words, inverse_document_frequency, query_terms
 
 BEST = 3
 """How many of the best scores of a document or a section count for it."""
+
+PASSAGE = 10
+"""Sentences on each side that make a passage with one."""
+
+MIN_RARITY = 4.0
+"""The lowest inverse document frequency of a rare word: about one in fifty sentences holds it."""
+
+MIN_LENGTH = MIN_CHARS
+"""Characters of a window up to which a shorter one isn't better: `auto` expands it."""
 
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|old|often)|when|what (?:year|date|century)|which (?:year|date)|percent|percentage|"
@@ -87,12 +106,42 @@ class CandidateFacts:
     def coverage(self) -> Numbers:
         """The share of the query's words in a sentence, its neighbors or its heading path; rare ones count more."""
         words, candidates = self.matches.words, self.candidates
+        around = words[candidates.before] | words[candidates.after]
+        return self.share_of_words(self.held | around)
+
+    @cached_property
+    def held(self) -> Flags:
+        """Whether a candidate or its heading path holds a word, of shape ``(n, words)``."""
+        words, candidates = self.matches.words, self.candidates
         headings = dict.fromkeys(candidates.headings)
         first = len(candidates.texts)
         rows = dict(zip(headings, range(first, first + len(headings)), strict=True))
-        of_headings = words[[rows[heading] for heading in candidates.headings]]
-        around = words[candidates.before] | words[candidates.after] | of_headings
-        return self.share_of_words(words[: len(self)] | around)
+        return np.asarray(words[: len(self)] | words[[rows[heading] for heading in candidates.headings]])
+
+    @cached_property
+    def needs_passage(self) -> Flags:
+        """Which candidates are a small part of what the question needs.
+
+        They are messages if it asks what was said, and lines under headings, as in a manual, if it asks how something
+        is done.
+        """
+        needs, candidates = needs_of(self.query), self.candidates
+        are_messages = np.array([kind == MESSAGE for kind in candidates.kinds], dtype=np.bool_)
+        needed = are_messages if needs.exchange else np.zeros(len(self), dtype=np.bool_)
+        if not needs.procedure:
+            return needed
+        documents = self.document_numbers
+        are_manuals = np.bincount(documents, self.lengths[: len(self)]) <= MAX_MEAN_OF_MANUAL * np.bincount(documents)
+        have_headings = np.array(candidates.headings, dtype=object) != ""
+        return np.asarray(needed | (are_manuals[documents] & have_headings & ~are_messages))
+
+    @cached_property
+    def document_numbers(self) -> Indexes:
+        """The document of each candidate, numbered from 0."""
+        doc_ids = [doc_id for doc_id, _ in self.candidates.keys]
+        different = dict.fromkeys(doc_ids)
+        number_of = dict(zip(different, range(len(different)), strict=True))
+        return np.array([number_of[doc_id] for doc_id in doc_ids], dtype=np.int64)
 
     @cached_property
     def labels(self) -> Numbers:
@@ -144,6 +193,50 @@ def _coverage(facts: CandidateFacts) -> Numbers:
     return facts.coverage
 
 
+def _passage(facts: CandidateFacts) -> Numbers:
+    """Prefer sentences of a passage that holds the query's words, where one is a small part of what is needed.
+
+    For candidates that aren't, as others of a mixed collection, their neighbors are the passage.
+    """
+    needed = facts.needs_passage
+    if not needed.any():
+        return np.zeros(len(facts))
+    words, candidates = facts.matches.words, facts.candidates
+    own = facts.document_numbers * (int(facts.indexes.max()) + 2 * PASSAGE + 2) + facts.indexes
+    # All texts that are known, those next to candidates too, in the order of their places.
+    texts = np.concatenate([np.arange(len(facts)), candidates.before, candidates.after])
+    places = np.concatenate([own, own - 1, own + 1])
+    order = np.argsort(places, kind="stable")
+    order = order[texts[order] != NO_TEXT]
+    places = places[order]
+    counts = np.cumsum(words[texts[order]], axis=0)
+    counts = np.vstack([np.zeros_like(counts[:1]), counts])
+    first = np.searchsorted(places, own - PASSAGE, side="left")
+    end = np.searchsorted(places, own + PASSAGE, side="right")
+    around = counts[end] > counts[first]
+    return np.where(needed, facts.share_of_words(facts.held | around), facts.coverage)
+
+
+def _complement(facts: CandidateFacts) -> Numbers:
+    """Prefer sentences of other documents that add rare words of the query, as its answer may be in two documents.
+
+    A word counts for the first sentence that holds it, in the order of the search with the usual weight of words.
+    """
+    candidates = facts.candidates
+    rare = np.where(facts.rarity >= MIN_RARITY, facts.rarity, 0.0)
+    if not rare.any() or not has_name(facts.query):
+        return np.zeros(len(facts))
+    order = np.argsort(-fused_scores(facts.dense, candidates.lexical, LEXICAL_WEIGHT), kind="stable")
+    held = facts.held[order]
+    held_before = np.vstack([np.zeros_like(held[:1]), np.logical_or.accumulate(held)[:-1]])
+    gains = np.zeros(len(facts))
+    gains[order] = (held & ~held_before) @ rare / facts.rarity.sum()
+    documents = facts.document_numbers
+    # Code and talk hold names in every line.
+    is_text = [kind not in (CODE, MESSAGE) for kind in candidates.kinds]
+    return np.where(is_text & (documents != documents[order[0]]), gains, 0.0)
+
+
 def _bigrams(facts: CandidateFacts) -> Numbers:
     """Prefer sentences that hold words of the query in its order, as in a name or a term of several words."""
     pairs = facts.matches.pairs[: len(facts)]
@@ -161,11 +254,16 @@ def _early(facts: CandidateFacts) -> Numbers:
 
 
 def _window_length(facts: CandidateFacts) -> Numbers:
-    """Measure roughly the window that `auto` makes, where a short sentence and a label open to the next one."""
+    """Measure roughly the window that `auto` makes, where a short sentence and a label open to the next one.
+
+    Up to `MIN_LENGTH` all are equal, as a stub such as "Try Now" answers nothing. A short row of a table does, and
+    rather than its header, which holds the names of columns.
+    """
     own, after = facts.lengths[: len(facts)], facts.candidates.after
     opens = ((own < MIN_CHARS) | (facts.labels > 0)) & (after >= 0)
     lengths = np.where(opens, own + 1 + facts.lengths[after], own)
-    return np.asarray(np.log(np.maximum(lengths, 1)) - _LOG_CHARS)
+    are_rows = np.array([kind == TABLE_ROW for kind in facts.candidates.kinds], dtype=np.bool_)
+    return np.asarray(np.log(np.maximum(lengths, np.where(are_rows, 1, MIN_LENGTH))) - _LOG_CHARS)
 
 
 def _label(facts: CandidateFacts) -> Numbers:
@@ -184,6 +282,40 @@ def _digit_asked(facts: CandidateFacts) -> Numbers:
 def _contents(facts: CandidateFacts) -> Numbers:
     """Mark lines of a table of contents, which hold the words of every section and answer nothing."""
     return np.array([kind == CONTENTS for kind in facts.candidates.kinds], dtype=np.float64)
+
+
+_ASKS_FOR_HEAD = re.compile(r"\b(?:licen[sc]e|copyright|import|include|depend|modules?\b|packages?\b)", re.IGNORECASE)
+_LICENSE = re.compile(r"\b(?:licen[sc]ed?|copyright|spdx)\b", re.IGNORECASE)
+_BLOCK_COMMENT = re.compile(r"/\*.{0,20000}?\*/", re.DOTALL)
+_FENCE = re.compile(r"(?m)^[ \t]*(?:```|~~~).*$")
+_BRACKETED_IMPORT = re.compile(r"(?m)^[ \t]*(?:import|from|use)\b[^\n;({]{0,200}[({][^)}]{0,2000}[)}]")
+_LINE_COMMENT = re.compile(r"[ \t]*(?://|#(?!include|import|pragma|define|if|else|endif)|--|;)")
+_IMPORT = re.compile(
+    r"[ \t]*(?:import\b|from[ \t]+\S+[ \t]+import\b|\#[ \t]*(?:include|import|pragma[ \t]+once)\b|@import\b|"
+    r"(?:using|use|package)[ \t]+[\w.:\\*= ]+;?[ \t]*$|extern[ \t]+crate\b|"
+    r"(?:const|let|var)[ \t][^=\n]{1,200}=[ \t]*require\([^()\n]{1,200}\);?[ \t]*$|"
+    r"require(?:_relative)?[ \t]*\(?['\"][^'\"\n]{1,200}['\"]\)?;?[ \t]*$)"
+)
+
+
+def is_file_head(code: str) -> bool:
+    """Return whether code is nothing but imports and comments that hold a license."""
+    code = _FENCE.sub("", code)
+    without_blocks = _BLOCK_COMMENT.sub("", code)
+    lines = [line for line in _BRACKETED_IMPORT.sub("import", without_blocks).splitlines() if line.strip()]
+    others = [line for line in lines if not _IMPORT.match(line)]
+    if not all(map(_LINE_COMMENT.match, others)):
+        return False
+    has_comment = bool(others) or len(without_blocks) < len(code)
+    return _LICENSE.search(code) is not None if has_comment else bool(lines)
+
+
+def _file_head(facts: CandidateFacts) -> Numbers:
+    """Mark the license and the imports of source code, which hold many words and answer hardly any question."""
+    texts, kinds = facts.candidates.texts, facts.candidates.kinds
+    if CODE not in kinds or _ASKS_FOR_HEAD.search(facts.query):
+        return np.zeros(len(facts))
+    return np.array([kind == CODE and is_file_head(texts[at]) for at, kind in enumerate(kinds)], dtype=np.float64)
 
 
 def _best_mean(scores: Numbers, groups: Sequence[Hashable]) -> Numbers:
@@ -209,6 +341,8 @@ class Signal:
         is_of_words: Whether it compares words of the query with words of the text.
         outweighs_others: Whether it is to outweigh all others where it is set. Then it isn't smaller among few
             candidates, and the scale of the scores doesn't follow its weight.
+        is_conditional: Whether it counts for some questions alone; for others it is 0, and the scale of the scores
+            doesn't follow its weight.
     """
 
     meaning: str
@@ -216,6 +350,7 @@ class Signal:
     is_standardized: bool = False
     is_of_words: bool = False
     outweighs_others: bool = False
+    is_conditional: bool = False
 
 
 SIGNALS: Mapping[str, Signal] = MappingProxyType(
@@ -237,6 +372,19 @@ SIGNALS: Mapping[str, Signal] = MappingProxyType(
             is_standardized=True,
             is_of_words=True,
         ),
+        "passage": Signal(
+            "share of the query's words within ten sentences of its document, in talk and manuals for some questions",
+            _passage,
+            is_standardized=True,
+            is_of_words=True,
+            is_conditional=True,
+        ),
+        "complement": Signal(
+            "share of rare words of the query that no better sentence holds; 0 in the document of the best one",
+            _complement,
+            is_of_words=True,
+            outweighs_others=True,
+        ),
         "bigrams": Signal(
             "pairs of adjacent query words in it; rare ones count more",
             _bigrams,
@@ -256,6 +404,11 @@ SIGNALS: Mapping[str, Signal] = MappingProxyType(
             "1 if it holds a digit and the query asks for a number or a date in English, else 0", _digit_asked
         ),
         "contents": Signal("1 for a line of a table of contents, else 0", _contents, outweighs_others=True),
+        "file_head": Signal(
+            "1 for the license and the imports of source code, unless the query asks for them, else 0",
+            _file_head,
+            outweighs_others=True,
+        ),
     }
 )
 """All signals by name."""

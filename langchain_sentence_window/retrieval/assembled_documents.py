@@ -40,10 +40,10 @@ from langchain_sentence_window.windows.assembly import (
     Texts,
     assemble,
 )
-from langchain_sentence_window.windows.completion import UNREAD, Line
+from langchain_sentence_window.windows.completion import NO_GROWTH, UNREAD, Line
 from langchain_sentence_window.windows.geometry import Window
 
-from .expansion import REACH, Expansion, line_of
+from .expansion import MAX_REACH, REACH, Expansion, line_of
 from .request import Request
 from .window_reader import WindowReader
 
@@ -114,6 +114,7 @@ class Assembler:
         self._lines: dict[SentenceKey, Line] = {}
         self._text_keys: dict[tuple[str, int, int], str] = {}
         self._costs: dict[tuple[str, int, int], int] = {}
+        self._reach = REACH
 
     async def assemble(self, windows: Sequence[RankedWindow]) -> AssembledDocuments:
         """Assemble windows, and make their Documents.
@@ -126,7 +127,7 @@ class Assembler:
             InvalidInputError: The budget is too small for any hit.
         """
         are_candidates = self._request.k > MAX_JOINED and self._request.max_tokens is None
-        if are_candidates:  # to choose from: they are left as they are
+        if are_candidates:  # to choose from: they aren't joined
             made = await self._made(windows, None)
         else:
             made = await self._each_text_once(windows)
@@ -179,7 +180,7 @@ class Assembler:
         self, windows: Sequence[RankedWindow], known: Mapping[int, Equal] | None
     ) -> tuple[Sequence[Ranked], Assembly]:
         """Assemble with what is known, read what that would have needed, and do it again until nothing is missing."""
-        ranked, limit = list(map(self._ranked, windows)), self._request.max_tokens
+        ranked, limit = [self._ranked(one, rank) for rank, one in enumerate(windows)], self._request.max_tokens
         budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
         equal = DIFFERENT if known is None else Texts(self._rough_key, self._are_equal, known)
         while True:
@@ -189,14 +190,17 @@ class Assembler:
             if not wanted:
                 return ranked, assembly
             await self._reader.fetch(wanted)
+            self._reach = min(2 * self._reach, MAX_REACH)  # a turn of tiny sentences took 16 calls
 
-    def _ranked(self, one: RankedWindow) -> Ranked:
+    def _ranked(self, one: RankedWindow, rank: int) -> Ranked:
         document, window = one.document, one.window
         if document is not None and document.page_content != window_text(window, self._sentences):
             # The reranker rewrote it.
             cost = self._count(document.page_content if self._is_bare else shown_text(document))
             return Ranked(window, is_open=False, fixed_cost=cost)
-        return Ranked(window, is_open=not self._is_bare and self._expansion.sizes[window.best.key] is None)
+        is_open = not self._is_bare and self._expansion.sizes[window.best.key] is None
+        growth = self._expansion.growth(window.best, rank) if is_open else NO_GROWTH
+        return Ranked(window, is_open, growth=growth)
 
     def _check_budget(self, ranked: Sequence[Ranked]) -> None:
         """Refuse a budget that is too small for anything.
@@ -227,7 +231,7 @@ class Assembler:
             line = self._lines[key] = line_of(self._sentences[key])
             return line
         doc_id, index = key
-        around = range(max(0, index - REACH), index + REACH + 1)
+        around = range(max(0, index - self._reach), index + self._reach + 1)
         return UNREAD if self._want([(doc_id, each) for each in around]) else None
 
     def _rough_key(self, key: SentenceKey) -> str:

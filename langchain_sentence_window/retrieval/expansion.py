@@ -6,7 +6,7 @@ will probably need is known from the hits alone, so that it can be read in one c
 
 import math
 from bisect import bisect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -14,13 +14,17 @@ from typing import Any, Literal, TypeAlias
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
+from langchain_sentence_window.ranking.questions import Needs
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, TABLE_ROW
 from langchain_sentence_window.windows.assembly import MAX_JOINED, NEAR, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.completion import (
     MAX_FORWARD,
     MAX_FORWARD_OF_ANSWER,
+    MAX_MEAN_OF_MANUAL,
     MIN_CHARS,
     MIN_CHARS_OF_ANSWER,
+    NO_GROWTH,
+    Growth,
     Line,
     clear_best,
     expand_forward,
@@ -41,6 +45,23 @@ REACH = 16
 Rules go from row to row and from item to item. Read one at a time, manuals took six calls a question, and their long
 lists were still cut.
 """
+
+EXCHANGE = Growth(min_chars=1_000)
+"""The talk around a hit, if the question asks what was said. See the benchmarks page."""
+
+PROCEDURE = Growth(max_section_chars=600)
+"""The section of a hit in a manual, if the question asks how something is done. See the benchmarks page."""
+
+LATER_PROCEDURE = Growth(min_chars=400, max_section_chars=600)
+"""The same for windows from `LATER_FROM` on, so that many windows fill a long context."""
+
+LATER_FROM = 16
+
+TURN_REACH = 6
+"""Sentences that are read after one of talk; most turns end there."""
+
+MAX_REACH = 256
+"""The most sentences on each side that are read at once, after windows asked for more again and again."""
 
 _FAR = 1_000_000_000
 
@@ -106,6 +127,8 @@ class Expansion:
         answer: The sentence of the hit that is clearly the best; ``None`` if there is none.
         strong: The lowest score of a hit that may widen a window.
         sentences: The sentences that were hit or read, whose lengths decide about ``auto``.
+        needs: What the question needs.
+        manuals: The documents that consist of short lines.
         forbidden: The sentences that may not or can't be read. They end windows as sections do.
     """
 
@@ -114,6 +137,8 @@ class Expansion:
     answer: SentenceKey | None
     strong: float
     sentences: SentencesByKey
+    needs: Needs
+    manuals: Collection[str] = ()
     forbidden: Collection[SentenceKey] = ()
 
     def window(self, hit: Hit) -> Window:
@@ -129,6 +154,20 @@ class Expansion:
             return sentence.text if sentence else ""
 
         return expand_forward(hit, text, is_answer=is_answer)
+
+    def growth(self, hit: Hit, rank: int) -> Growth:
+        """Return how much of its section the window of a hit takes in.
+
+        Args:
+            hit: The best hit of the window.
+            rank: The position of the window, from 0.
+        """
+        sentence = self.sentences[hit.key]
+        if self.needs.exchange and sentence.kind == MESSAGE:
+            return EXCHANGE
+        if self.needs.procedure and sentence.heading and hit.doc_id in self.manuals:
+            return PROCEDURE if rank < LATER_FROM else LATER_PROCEDURE
+        return NO_GROWTH
 
     def unbounded(self, hit: Hit) -> Window:
         """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
@@ -149,20 +188,32 @@ class Expansion:
         return hit.score >= self.strong and self.sizes[hit.key] is not None
 
 
-def expand_hits(hits: Sequence[Hit], policy: ExpansionPolicy, sentences: SentencesByKey, *, are_all: bool) -> Expansion:
+def expand_hits(
+    hits: Sequence[Hit], policy: ExpansionPolicy, sentences: SentencesByKey, needs: Needs, *, are_all: bool
+) -> Expansion:
     """Decide how far each hit is expanded.
 
     Args:
         hits: The hits, best first.
         policy: How far hits are expanded.
         sentences: Their sentences, and others that may be read later.
+        needs: What the question needs.
         are_all: Whether the store has no more hits.
     """
     best = clear_best(hits)
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if are_all or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
     sizes = {hit.key: policy.size_of(sentences[hit.key]) for hit in hits}
-    return Expansion(hits, sizes, None if best is None else best.key, strong, sentences)
+    manuals = _manuals(sentences.values()) if needs.procedure else ()
+    return Expansion(hits, sizes, None if best is None else best.key, strong, sentences, needs, manuals)
+
+
+def _manuals(sentences: Iterable[StoredSentence]) -> set[str]:
+    """Return the documents that consist of short lines, by those of their sentences that are known."""
+    sizes: dict[str, list[int]] = {}
+    for sentence in sentences:
+        sizes.setdefault(sentence.doc_id, []).append(len(sentence.text))
+    return {doc_id for doc_id, each in sizes.items() if sum(each) <= MAX_MEAN_OF_MANUAL * len(each)}
 
 
 def _with_narrower_sections(hits: Sequence[Hit], forbidden: Collection[SentenceKey]) -> list[Hit]:
@@ -192,6 +243,7 @@ def changed(hit: Hit) -> IncompleteWindowError:
 def line_of(sentence: StoredSentence) -> Line:
     """Return what matters of a sentence for the windows around it."""
     kind = sentence.kind
+    turn = (sentence.index if sentence.lead_in is None else sentence.lead_in) if kind == MESSAGE else None
     return Line(
         sentence.text,
         kind == HEADING,
@@ -199,6 +251,8 @@ def line_of(sentence: StoredSentence) -> Line:
         kind == TABLE_ROW,
         sentence.lead_in is not None,
         sentence.pieces,
+        turn,
+        "\n" in sentence.separator,
     )
 
 
@@ -230,19 +284,20 @@ def surroundings(
     if max_tokens is not None:
         windows = min(windows, max(2 * TIGHT_FIRST, max_tokens // WIDE_TOKENS))
         before, after = (side + NEAR + 1 for side in WIDENING)
-    elif k > MAX_JOINED:  # such windows aren't completed
-        windows = 0
-    return list(needed), list(_keys_around_hits(open_hits, known, windows, before, after))
+    elif k > MAX_JOINED:  # such windows aren't joined, and only turns, growth and answers complete them
+        around = [_range(hit, *_structure_around(expansion, hit, line_of(known[hit.key]))) for hit in open_hits[:k]]
+        return list(needed), [key for keys in around if len(keys) > 1 for key in keys]
+    return list(needed), list(_keys_around_hits(expansion, open_hits, windows, before, after))
 
 
 def _keys_around_hits(
-    hits: Sequence[Hit], known: SentencesByKey, windows: int, before: int, after: int
+    expansion: Expansion, hits: Sequence[Hit], windows: int, before: int, after: int
 ) -> dict[SentenceKey, None]:
     """Return the sentences around the hits of the first windows.
 
     Args:
+        expansion: How far they are expanded.
         hits: The hits, best first.
-        known: Their sentences.
         windows: The number of windows. Hits near a better one are read around as well, but don't count.
         before: Sentences before each hit, whatever its text is.
         after: Sentences after each hit, likewise.
@@ -255,11 +310,11 @@ def _keys_around_hits(
         if windows < 0:
             break
         taken.append(hit)
-        sentence = known[hit.key]
+        sentence = expansion.sentences[hit.key]
         line = line_of(sentence)
-        least = 0 if needs_nothing(line, line) else REACH
+        around = _structure_around(expansion, hit, line) if needs_nothing(line, line) else (REACH, REACH)
         near |= _range(hit, NEAR + 1, NEAR + 1)
-        keys |= _range(hit, max(before, least), max(after, least))
+        keys |= _range(hit, max(before, around[0]), max(after, around[1]))
         if sentence.lead_in is not None:
             keys[hit.doc_id, sentence.lead_in] = None
     for hit, following in pairwise(sorted(taken, key=lambda hit: hit.key)):
@@ -267,6 +322,15 @@ def _keys_around_hits(
         if is_one_section and following.index - hit.index <= 2 * (NEAR + 1):  # they may come into one window
             keys |= dict.fromkeys((hit.doc_id, index) for index in range(hit.index + 1, following.index))
     return keys
+
+
+def _structure_around(expansion: Expansion, hit: Hit, line: Line) -> tuple[int, int]:
+    """Return how many sentences before and after a hit its growth, its turn or its answer probably takes."""
+    if expansion.growth(hit, LATER_FROM) is not NO_GROWTH:
+        return REACH, REACH
+    if line.turn is not None:
+        return min(hit.index - line.turn, REACH), TURN_REACH
+    return (0, TURN_REACH) if line.asks else (0, 0)
 
 
 def _range(hit: Hit, before: int, after: int) -> dict[SentenceKey, None]:

@@ -90,6 +90,6 @@ def _ranked(request: Request, text: str, found: SearchedCandidates) -> tuple[Reo
         facts.coverage,
         found.unrelated,
         is_code=[kind == CODE for kind in candidates.kinds],
-        needed=None if request.min_relevance is None else NEEDED,
+        needed=NEEDED if request.min_relevance == "auto" else request.min_relevance,
     )
     return result, relevance

@@ -14,6 +14,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import WINDOW_ID
 from langchain_sentence_window.documents.window_documents import window_position
+from langchain_sentence_window.ranking.questions import needs_of
 from langchain_sentence_window.windows.assembly import arrange
 from langchain_sentence_window.windows.geometry import Window, best_windows
 
@@ -160,6 +161,6 @@ async def search(io: IO, adapter: StoreAdapter, *, scope: Scope, request: Reques
     are_all = len(found.hits) < fetch_k or len(hits) < len(found.hits)
     reader = WindowReader(io, within, found.sentences)
     policy = read_expansion(request.window, request.window_key)
-    expansion = expand_hits(hits, policy, reader.sentences, are_all=are_all)
+    expansion = expand_hits(hits, policy, reader.sentences, needs_of(request.query), are_all=are_all)
     expansion = await reader.read_around(expansion, request.k, request.max_tokens)
     return SearchResult(found, are_all, expansion, reader)

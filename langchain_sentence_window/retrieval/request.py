@@ -17,8 +17,9 @@ from langchain_sentence_window.windows.assembly import Order
 
 from .expansion import WindowSetting
 
-MinRelevance: TypeAlias = Literal["auto"] | None
-"""``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
+MinRelevance: TypeAlias = Literal["auto"] | float | None
+"""The probability below which nothing is returned; ``auto`` for `NEEDED` of
+`langchain_sentence_window.ranking.relevance`, ``None`` to return windows for any question."""
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""

@@ -23,6 +23,7 @@ from langchain_sentence_window._checked_settings import (
 )
 from langchain_sentence_window._validation import (
     checked_count,
+    checked_min_relevance,
     checked_min_score,
     checked_weight,
     optional_count,
@@ -179,7 +180,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     min_relevance: Annotated[
         MinRelevance,
         CallSetting(
-            typed="auto, or none",
+            check=checked_min_relevance,
+            typed="auto, a number from 0 to 1, or none",
             control="choice",
             label="Relevance",
             help="auto leaves out windows that hardly fit the question.",
@@ -190,8 +192,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/rank.md",
         ),
     ] = None
-    """``auto`` leaves out windows that hardly fit the question, so a question on another subject returns nothing.
-    ``None`` returns ``k`` windows for any question."""
+    """``auto`` leaves out windows that hardly fit the question, so a question on another subject returns nothing; a
+    number from 0 to 1 does so below that ``relevance``. ``None`` returns ``k`` windows for any question."""
     min_score: Annotated[
         float | None,
         CallSetting(

@@ -132,7 +132,7 @@ def _starts(speakers: Sequence[Speaker]) -> list[int]:
 
 def _is_speaker_name(written: str) -> bool:
     """Return whether all words of a name but short ones, as in "Ana de la Cruz", begin with a capital."""
-    words = written.partition("(")[0].strip("*_:： \xa0\u202f").split()
+    words = written.partition("(")[0].strip("#*_:： \xa0\u202f").split()
     return not any(word[0].islower() and (len(word) > _MAX_PARTICLE_CHARS or word is words[0]) for word in words)
 
 
@@ -229,7 +229,9 @@ _STAMP = (
 _AFTER_STAMP = r"[ \t]*(?:[-–—][ \t]*)?"
 # Any name goes after a time, as people call themselves what they like.
 _ANY_NAME = r"(?P<name>[^\s:<>\[\]|][^:\r\n<>\[\]|]{0,59}?)"
-_NAME = r"(?P<name>[^\W\d_][\w.'’-]*(?:[ ][\w.'’-]+){0,4})(?:[ ]\([^()\r\n]{1,30}\))?"
+_WRITTEN = r"[^\W\d_][\w.'’-]*(?:[ ][\w.'’-]+){0,4}"
+# A script writes "#NOTE#" or "#ALL#" in place of a name.
+_NAME = rf"(?P<name>\#{_WRITTEN}\#|{_WRITTEN})(?:[ ]\([^()\r\n]{{1,30}}\))?"
 _COLON = rf"{_BOLD}[ \xa0\u202f]?[:：]{_BOLD}(?=\s|\Z)"
 
 STAMP = re.compile(rf"{_BOLD}{_STAMP}{_BOLD}(?=\s|\Z)")
@@ -252,6 +254,12 @@ _LINE = re.compile(r"\S[^\r\n]*")
 _LINE_WITH_COLON = re.compile(r"(?P<found>[^\s:：][^\r\n:：]{0,99}[:：][^\r\n]*+)|\S[^\r\n]*+")
 
 
+def speaker_of(message: str) -> str:
+    """Return the name at the beginning of a message as it is written; empty if it doesn't name its speaker."""
+    match = _match_form(message, 0, len(message))
+    return match[str(match.lastgroup)].strip("#*_ ") if match else ""
+
+
 def speaker_end(text: str, start: int = 0, end: int | None = None) -> int:
     """Return where the speaker at the beginning of a message ends; ``start`` if the message doesn't name one.
 
@@ -260,9 +268,12 @@ def speaker_end(text: str, start: int = 0, end: int | None = None) -> int:
         start: Where the message begins.
         end: Where it ends; ``None`` for the end of the text.
     """
-    stop = len(text) if end is None else end
-    found = (form.match(text, start, stop) for form in FORMS)
-    return next((match.end() for match in found if match), start)
+    match = _match_form(text, start, len(text) if end is None else end)
+    return match.end() if match else start
+
+
+def _match_form(text: str, start: int, end: int) -> "re.Match[str] | None":
+    return next((match for form in FORMS if (match := form.match(text, start, end))), None)
 
 
 def find_speakers(text: str, lines: Iterable[Span], form: "re.Pattern[str]") -> list[Speaker]:

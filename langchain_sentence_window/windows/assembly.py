@@ -10,13 +10,17 @@ from langchain_sentence_window._primitives import SentenceKey
 
 from .completion import (
     MAX_COMPLETED,
+    NO_GROWTH,
     NO_LINE,
+    Growth,
     Lookup,
     SectionLines,
     complete,
     ending_well,
+    grow,
     is_heading_alone,
     says_something,
+    with_structure,
     with_whole_sentences,
 )
 from .geometry import Hit, Window, in_order, smaller
@@ -55,19 +59,21 @@ class Ranked:
 
     Attributes:
         window: The window.
-        is_open: Whether it may be joined with windows that it doesn't touch, completed and widened. Others are of a
-            size that the user chose, or are kept as they are; only their sentences are made whole.
+        is_open: Whether it may be joined with windows that it doesn't touch, completed, grown and widened. Others are
+            of a size that the user chose, or are kept as they are; only their sentences are made whole.
         fixed_cost: The cost of a window whose text was rewritten, which is taken as it is or left out; ``None`` for
             others.
+        growth: How much of its section it takes in.
     """
 
     window: Window
     is_open: bool = True
     fixed_cost: int | None = None
+    growth: Growth = NO_GROWTH
 
     def with_window(self, window: Window) -> "Ranked":
         """Return another window that is assembled in the same way."""
-        return Ranked(window, self.is_open, self.fixed_cost)
+        return Ranked(window, self.is_open, self.fixed_cost, self.growth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +130,18 @@ MAX_COMPLETING_SHARE = 0.15
 """The largest share of a budget that opening a window backward, or making its sentences whole, may cost. See the
 benchmarks page."""
 
+MAX_TURNS_SHARE = 0.5
+"""The same of what completes a window that begins in talk, as a whole turn is worth more than a second one."""
+
+SHARES_OF_GROWTH = (0.75, 0.5, 0.25)
+"""How much of its growth a window is given if all of it doesn't fit into what is left of the budget."""
+
 MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
-from, such as for a reranker; they are returned as they are, those of equal text too."""
+from, such as for a reranker; they are returned without being joined, those of equal text too."""
+
+MIN_JOINING = 2
+"""With ``k=1``, the two best windows are joined if they are near, as the answer is often in the second one."""
 
 TIGHT_FIRST = 16
 """Tight windows that are taken before a budget widens them. See the benchmarks page."""
@@ -225,7 +240,7 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
                 equal.add(item, rank)
             continue
         grown, joined = found.grown(found.ended(item))
-        if joined and rank - len(equal.found) >= k:
+        if joined and rank - len(equal.found) >= (MIN_JOINING if k == 1 and _goes_on(item, found) else k):
             left_out[rank] = IS_NEAR
             equal.add(item, rank)
         elif not joined and found.count == k:
@@ -239,10 +254,16 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
     return left_out
 
 
+def _goes_on(item: Ranked, found: "_GrowingWindows") -> bool:
+    """Return whether a window may go on with what was found beside it: one that asks begins something else."""
+    first = found.lines(item.window)[item.window.first]
+    return item.is_open and (first.turn is not None or not first.asks)
+
+
 def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
-    """Add a window as it is, joined only with windows that hold other pieces of its sentences."""
+    """Add a window with its turns, its answer and what the question needs, but not joined with others near it."""
     if item.fixed_cost is None:
-        found.put(*found.grown(replace(item, is_open=False), gap=-1), rank)
+        found.put(*found.grown(replace(item.with_window(found.free_part(item)), is_open=False), gap=-1), rank)
     else:
         found.put(item.window, [], rank, is_fixed=True)
 
@@ -285,7 +306,8 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
             continue
         equal.add(item, rank)
         if item.is_open:
-            tight.append((item, rank))
+            # It was grown as far as the budget allows.
+            tight.append((item if item.growth is NO_GROWTH else replace(item, growth=NO_GROWTH), rank))
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
@@ -305,16 +327,26 @@ def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_
     if found.count == k and (not found.may_join(item.window) or not found.grown(item)[1]):
         return IS_BEYOND_K  # smaller parts are near nothing, either
     reason = DOES_NOT_FIT
-    for part in _window_parts(found, item):
-        for gap in (NEAR, 0) if item.is_open else (0,):
-            grown, joined = found.grown(item.with_window(part), gap)
-            if found.count - len(joined) == k:
-                reason = IS_BEYOND_K
-            elif item.is_open and not may_say_little and not says_something(grown, found.lines(grown)):
-                return IS_LABEL  # a smaller part says no more
-            elif found.put_if_affordable(grown, joined, rank):
-                return None
+    for part, gap in _ways_to_take(found, item):
+        grown, joined = found.grown(part, gap)
+        if found.count - len(joined) == k:
+            reason = IS_BEYOND_K
+        elif item.is_open and not may_say_little and not says_something(grown, found.lines(grown)):
+            return IS_LABEL  # a smaller part says no more
+        elif found.put_if_affordable(grown, joined, rank):
+            return None
     return reason
+
+
+def _ways_to_take(found: "_GrowingWindows", item: Ranked) -> Iterator[tuple[Ranked, int]]:
+    """Yield ever smaller forms of a window, and how many sentences may be between it and one that it is joined with."""
+    if item.growth is not NO_GROWTH:
+        yield item, NEAR
+    for share in SHARES_OF_GROWTH if item.growth.min_chars else ():
+        yield replace(item, growth=Growth(int(share * item.growth.min_chars))), NEAR
+    for part in _window_parts(found, item):
+        alone = replace(item.with_window(part), growth=NO_GROWTH)
+        yield from ((alone, gap) for gap in ((NEAR, 0) if item.is_open else (0,)))
 
 
 def _window_parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
@@ -372,7 +404,7 @@ class _GrowingWindows:
     count: int = 0
     sections: dict[SentenceKey, list[Assembled]] = field(default_factory=dict)
     _lines: dict[tuple[str, int, int], SectionLines] = field(default_factory=dict)
-    _complete: dict[tuple[bool, str, int, int, int], tuple[int, int]] = field(default_factory=dict)
+    _complete: dict[tuple[bool, tuple[int, int], str, int, int, int], tuple[int, int]] = field(default_factory=dict)
 
     def lines(self, window: Window) -> SectionLines:
         """Return the sentences of the section of a window."""
@@ -433,18 +465,35 @@ class _GrowingWindows:
             window = larger
         return window, joined  # it is complete already
 
+    def free_part(self, item: Ranked) -> Window:
+        """Return an open window with its structure, as far as no other window holds it."""
+        window = item.window
+        if not item.is_open:
+            return window
+        lines = self.lines(window)
+        larger = with_structure(window, lines, item.growth)
+        if larger is window:
+            return window
+        others = [run.window for run in self.sections.get(window.section, ())]
+        first = max([larger.first, *[other.last + 1 for other in others if other.last < window.first]])
+        last = min([larger.last, *[other.first - 1 for other in others if other.first > window.last]])
+        return window.widened(min(first, window.first), max(last, window.last))
+
     def completed(self, item: Ranked) -> Window:
         """Return a window completed, as if there were no others."""
         window = item.window
-        place = item.is_open, *window.section, window.first, window.last
+        growth = item.growth.min_chars, item.growth.max_section_chars
+        place = item.is_open, growth, *window.section, window.first, window.last
         if place not in self._complete:
             if not item.is_open:
                 completed = with_whole_sentences(window, self.lines(window))
                 completed = completed if self._is_cheap(completed, window) else window
             else:
-                completed = complete(window, self.lines(window))
-                if self.budget is not None and completed is not window:
-                    completed = self._completed_cheaply(completed, window)
+                lines = self.lines(window)
+                core = window if item.growth is NO_GROWTH else grow(window, lines, item.growth)
+                completed = complete(core, lines)
+                if self.budget is not None and completed is not core:
+                    completed = self._completed_cheaply(completed, core)
             self._complete[place] = completed.first, completed.last
         return window.widened(*self._complete[place])
 
@@ -461,7 +510,9 @@ class _GrowingWindows:
         """Return whether what completes a window costs little of the budget."""
         if self.budget is None or (larger.first, larger.last) == (window.first, window.last):
             return True
-        return self.budget.cost(larger) - self.budget.cost(window) <= MAX_COMPLETING_SHARE * self.budget.limit
+        is_talk = self.lines(window)[window.first].turn is not None
+        share = MAX_TURNS_SHARE if is_talk else MAX_COMPLETING_SHARE
+        return self.budget.cost(larger) - self.budget.cost(window) <= share * self.budget.limit
 
     def put(
         self, window: Window, joined: Sequence[Assembled], rank: int, added_cost: int = 0, *, is_fixed: bool = False

@@ -6,6 +6,9 @@
 - A short table or list is whole, and a longer one of which several rows or items were hit.
 - A long sentence that was cut into pieces is whole.
 - A sentence that refers back, as "It is…" and "In that case…" do, has what it refers to before it.
+- A turn of talk is whole if it isn't long, and a short one has the question that it answers before it.
+- A question in a line of its own, or at the end of a turn, goes on to its answer.
+- What a question asks for may take more: a whole exchange of talk, or all steps of a procedure, see `Growth`.
 
 Everything stays inside the section. How far ``auto`` expands a hit, and which hits are strong, was tuned on questions.
 """
@@ -44,8 +47,26 @@ MAX_STRONG_SHARE = 0.25
 SHORT_CHARS = 400
 """Characters of a table or a list that is whole in a window, for each of its rows or items that was hit."""
 
+MAX_MEAN_OF_MANUAL = 70
+"""A document whose sentences have at most so many characters in the mean consists of short lines, as manuals do."""
+
 MAX_LABEL_CHARS = 90
 """A line from this length on says something itself."""
+
+MAX_TURN_CHARS = 1_200
+"""Characters of a turn of talk that is whole in a window. A longer one is left as it is."""
+
+MAX_ASKED_CHARS = 200
+"""Characters of a question that is added to a short turn that answers it."""
+
+MAX_SHORT_LINES = 16
+"""Sentences of a short section: as many as are read on each side of a hit."""
+
+MIN_ANSWER_CHARS = 100
+"""Characters of what follows a question in a line of its own."""
+
+MAX_ANSWER_CHARS = 300
+"""Characters from which on no more is added, though what follows ends with a question, too."""
 
 
 def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = False) -> Window:
@@ -130,6 +151,8 @@ _ENDS_OF_LINES = (*ENDS_OF_SENTENCES, "|")
 
 _USUAL_ENDS = frozenset(".?!。？！")
 
+_ends_with_question = re.compile(r"[?？؟][*_\"'”’»)\] \t]{0,9}\Z").search
+
 refers_back = re.compile(
     r"(?:it|this|that|these|those|they|he|she|such|however|therefore|otherwise|instead|nevertheless|"
     r"in (?:that|this|such)(?: a)? case|if (?:so|not)|"
@@ -157,12 +180,15 @@ class Line:
         in_table: Whether it is a row of a table.
         has_lead_in: Whether a lead-in is shown above a window that begins with it.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
+        turn: Index of the first sentence of the turn of talk that it belongs to; ``None`` if it isn't of talk.
+        ends_line: Whether the next sentence begins in another line.
         structure: ``table`` or ``list`` if it belongs to one; else empty.
         size: The characters of its text.
         refers_back: Whether it begins with a word that refers to what stands before it.
         begins_item: Whether it begins with a mark of a list, such as "-" or "2.", or of a table.
         announces: Whether it ends with a colon.
         is_label: Whether it only names what follows: a heading, or lines that are short and don't end as sentences do.
+        asks: Whether it ends with a question mark, at the end of a line.
     """
 
     text: str
@@ -171,12 +197,15 @@ class Line:
     in_table: bool = False
     has_lead_in: bool = False
     pieces: Span | None = None
+    turn: int | None = None
+    ends_line: bool = False
     structure: str = field(init=False)
     size: int = field(init=False)
     refers_back: bool = field(init=False)
     begins_item: bool = field(init=False)
     announces: bool = field(init=False)
     is_label: bool = field(init=False)
+    asks: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Look at the text once, as the rules ask for the same again and again."""
@@ -185,6 +214,7 @@ class Line:
         self.size = len(text)
         self.refers_back = refers_back(text) is not None
         self.begins_item = begins_item(text) is not None
+        self.asks = self.ends_line and text[-1:] != "." and _ends_with_question(text) is not None
         if text[-1:] in _USUAL_ENDS:  # as most sentences end
             self.announces, self.is_label = False, self.is_heading
         else:
@@ -251,13 +281,13 @@ def complete(
         keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a short table or list is whole.
 
     Returns:
-        A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most,
-        beside the rest of a short table or list, and is applied three times at most.
+        A window that holds the given one, in the same section. Beside the rest of a short table or list, of turns of
+        talk and of an answer, a rule adds `MAX_ADDED` sentences on a side at most, and is applied three times at most.
     """
     first, last = window.first, window.last
-    if needs_nothing(lines[first], lines[last]):
-        return window
-    for _ in range(_MAX_ROUNDS):  # what one rule adds may need another
+    # A heading that asks, before what it stands above is added.
+    last = answered = _past_question(lines, last) if lines[last].asks else last
+    for _ in range(0 if needs_nothing(lines[first], lines[last]) else _MAX_ROUNDS):  # what one adds may need another
         before = first, last
         if keeps_sentences_whole:
             first, last = _whole_sentences(lines, first, last)
@@ -269,6 +299,10 @@ def complete(
         first = _before_what_refers(lines, first, opens_backward=opens_backward)
         if (first, last) == before:
             break
+    if keeps_sentences_whole:
+        first, last = _whole_turns(lines, first, last)
+    if last != answered and lines[last].asks:
+        last = _past_question(lines, last)
     return window.widened(first, last)
 
 
@@ -278,7 +312,10 @@ def with_whole_sentences(window: Window, lines: SectionLines) -> Window:
 
 
 def needs_nothing(first: Line, last: Line) -> bool:
-    """Return whether no rule adds anything to a window with these first and last sentences, as for most windows."""
+    """Return whether a window with these first and last sentences reads well, as most do.
+
+    Turns of talk and questions are looked at elsewhere.
+    """
     return not (
         first.pieces
         or last.pieces
@@ -291,6 +328,64 @@ def needs_nothing(first: Line, last: Line) -> bool:
         or last.announces
         or last.is_label
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How much of its section a window takes in, as what is asked for is more than a fact.
+
+    Attributes:
+        min_chars: Characters that the window has at least, if its section has them; 0 for no minimum.
+        max_section_chars: Characters of a section that is taken as a whole; 0 for none.
+    """
+
+    min_chars: int = 0
+    max_section_chars: int = 0
+
+
+NO_GROWTH = Growth()
+
+
+def with_structure(window: Window, lines: SectionLines, growth: Growth) -> Window:
+    """Grow a window, and make its turns of talk and its answer to a question whole."""
+    larger = window if growth is NO_GROWTH else grow(window, lines, growth)
+    first, last = _whole_turns(lines, larger.first, larger.last)
+    return window.widened(first, _past_question(lines, last) if lines[last].asks else last)
+
+
+def grow(window: Window, lines: SectionLines, growth: Growth) -> Window:
+    """Add what stands around a window, two sentences after it for each one before it; see `Growth`."""
+    first, last, size = window.first, window.last, 0
+    for index in range(first, last + 1):
+        size += 1 + lines[index].size
+    if growth.max_section_chars and _is_short(lines, growth.max_section_chars):
+        return window.widened(lines.start, lines.end - 1)
+    steps = 0
+    while size < growth.min_chars:
+        goes_on, goes_back = lines[last + 1] is not NO_LINE, lines[first - 1] is not NO_LINE
+        if goes_on and not (goes_back and steps % 3 == 2):  # noqa: PLR2004
+            last += 1
+            size += 1 + lines[last].size
+        elif goes_back:
+            first -= 1
+            size += 1 + lines[first].size
+        else:
+            break
+        steps += 1
+    return window.widened(first, last)
+
+
+def _is_short(lines: SectionLines, max_chars: int) -> bool:
+    """Return whether a section has at most so many characters, and all of it can be read."""
+    if lines.end - lines.start > MAX_SHORT_LINES:  # before any of it is looked up
+        return False
+    size = 0
+    for index in range(lines.start, lines.end):
+        line = lines[index]
+        size += 1 + line.size
+        if line is NO_LINE or size > max_chars:
+            return False
+    return True
 
 
 def says_something(window: Window, lines: SectionLines) -> bool:
@@ -375,6 +470,59 @@ def _whole_structure(
             return low, high
         size += 1 + lines[added].size
     return first, last
+
+
+def _whole_turns(lines: SectionLines, first: int, last: int) -> tuple[int, int]:
+    """Add the rest of the turns of talk at both ends, unless they are long, and what a short one answers."""
+    start, turn = lines[first].turn, lines[last].turn
+    if start is None and turn is None:  # as in most documents
+        return first, last
+    if start is not None:
+        first = min(first, _whole_turn(lines, first, start)[0])
+    if turn is not None:
+        last = max(last, _whole_turn(lines, last, turn)[1])
+    return _from_what_asked(lines, first, last), last
+
+
+def _whole_turn(lines: SectionLines, index: int, start: int) -> tuple[int, int]:
+    """Return the first and the last sentence of the turn that one belongs to; that one twice if the turn is long."""
+    low, high, size = index, index, lines[index].size
+    while size <= MAX_TURN_CHARS:
+        if low > start and lines[low - 1] is not NO_LINE:
+            low = added = low - 1
+        elif lines[high + 1].turn == start:
+            high = added = high + 1
+        else:
+            return low, high
+        size += lines[added].size
+    return index, index
+
+
+def _from_what_asked(lines: SectionLines, first: int, last: int) -> int:
+    """Add the question that a short turn answers."""
+    asked = lines[first - 1]
+    if lines[first].turn != first or asked.turn is None or not asked.asks or asked.size > MAX_ASKED_CHARS:
+        return first
+    size = 0
+    for index in range(first, last + 1):
+        size += lines[index].size
+    return first - 1 if size < MIN_CHARS else first
+
+
+def _past_question(lines: SectionLines, last: int) -> int:
+    """Add the beginning of the answer to a question that has a line of its own, or ends a turn of talk.
+
+    If that ends with a question, too, it goes on, up to `MAX_ANSWER_CHARS`.
+    """
+    if last > lines.start and not lines[last - 1].ends_line and lines[last].turn is None:
+        return last
+    added = 0
+    while lines[last + 1] is not NO_LINE and (
+        added < MIN_ANSWER_CHARS or (lines[last].asks and added < MAX_ANSWER_CHARS)
+    ):
+        last += 1
+        added += lines[last].size
+    return last
 
 
 def _whole_items(lines: SectionLines, first: int, last: int) -> tuple[int, int]:

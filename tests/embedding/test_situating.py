@@ -56,6 +56,37 @@ async def test_headings_can_be_left_out(words: WordEmbeddings, way: Invoke) -> N
     assert words.embedded == ["# Refunds", "A seat.", "A card.", "## Annual"]
 
 
+TALK = "Anna B: Hello there. A card is lost.\nBob: Which one? It had a seat.\nAnna B: A card. A seat."
+
+
+async def test_what_a_speaker_goes_on_to_say_is_embedded_with_the_name(words: WordEmbeddings, way: Invoke) -> None:
+    store = FaissStore(words, neighbor_weights=(1,))
+    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, ranking=None)
+    await way(retriever, "add_documents", [document(TALK)])
+    assert words.embedded == [
+        "Anna B: Hello there.",
+        "Anna B: A card is lost.",
+        "Bob: Which one?",
+        "Bob: It had a seat.",
+        "Anna B: A card.",
+        "Anna B: A seat.",
+    ]
+    (found,) = await way(retriever, "invoke", "seat", k=1, window=0)
+    assert found.page_content == "It had a seat."
+    assert found.metadata["lead_ins"][0]["text"] == "Bob:"
+
+
+async def test_a_long_name_is_cut_and_leaves_room_for_a_line(words: WordEmbeddings, way: Invoke) -> None:
+    name = "亜" * 30  # each counts as three characters of ASCII
+    text = f"# {'標' * 50}\n\n{name}: Hello. A card.\nBob: Yes. No.\n{name}: Well. Good."
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), situate=lambda *_: "card " * 99)
+    await way(retriever, "add_documents", [document(text)])
+    (embedded,) = [each for each in words.embedded if each.endswith("A card.")]
+    line, said = embedded.splitlines()[1:]
+    assert line.startswith("card card")
+    assert said.partition(":")[0] == f"{name[:18]}…"
+
+
 async def test_only_what_is_under_a_changed_heading_is_embedded_again(
     words: WordEmbeddings, way: Invoke, tmp_path: Path
 ) -> None:

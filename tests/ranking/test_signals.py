@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates, Numbers
-from langchain_sentence_window.ranking.signals import SIGNALS, CandidateFacts, signals
-from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING
+from langchain_sentence_window.ranking.signals import (
+    MIN_LENGTH,
+    SIGNALS,
+    CandidateFacts,
+    is_file_head,
+    signals,
+)
+from langchain_sentence_window.splitting.blocks import CODE, CONTENTS, HEADING, MESSAGE
 from tests.ranking.searches import candidates_of, taken
 
 LONG = "The company keeps the records of each audit for ten years, and shows them to the other party on demand."
@@ -110,7 +116,12 @@ def test_form() -> None:
     own = [len(text) for text in ("The buyer pays.", LONG, CONTRACT[1][1], "The audit costs 12 % in 2031.", "Audit")]
     # A short sentence and a label open to the next one; the third and the fourth have none in their section.
     windows = [own[0] + 1 + own[1], own[1], own[2], own[3], own[4] + 1 + own[0]]
-    assert values("window_length") == pytest.approx([math.log(length) - 5 for length in windows])
+    assert max(windows) > MIN_LENGTH > min(windows)
+    assert values("window_length") == pytest.approx([math.log(max(length, MIN_LENGTH)) - 5 for length in windows])
+    texts = ["x" * 300, "y" * MIN_LENGTH, "z" * 60, "z" * 80]  # the third opens to the fourth
+    longer = computed("q", candidates_of({"d": [texts]}, [("d", index) for index in range(4)]), "window_length")[:, 0]
+    lengths = as_in_the_table("window_length", longer)
+    assert lengths == pytest.approx([math.log(length) - 5 for length in (300, MIN_LENGTH, 141, MIN_LENGTH)])
     empty = candidates_of({"d": [["", "Fees"]]}, [("d", 0), ("d", 1)])
     assert computed("q", empty, "window_length")[0, 0] < 0
     assert values("label") == [0, 0, 0, 0, 1]
@@ -187,4 +198,112 @@ def test_every_signal_says_what_it_is_in_a_line() -> None:
     meanings = [signal.meaning for signal in SIGNALS.values()]
     assert all(meaning and "\n" not in meaning and len(meaning) <= 120 for meaning in meanings)
     assert len(set(meanings)) == len(meanings)
-    assert {name for name, signal in SIGNALS.items() if signal.is_of_words} == {"coverage_own", "coverage", "bigrams"}
+    assert {name for name, signal in SIGNALS.items() if signal.is_of_words} == {
+        "coverage_own",
+        "coverage",
+        "passage",
+        "complement",
+        "bigrams",
+    }
+
+
+TALK = [f"Anna: Number {index} is it." for index in range(30)]
+TALK[3], TALK[14] = "Anna: The price is a problem.", "Ben: What of the remote?"
+SAID = "What did Anna say about the price of the remote?"
+
+
+def passages(query: str, kind: str, found: Sequence[int], **columns: object) -> list[float]:
+    keys = [("talk", index) for index in found]
+    candidates = candidates_of({"talk": [TALK]}, keys, kinds=dict.fromkeys(keys, kind), **columns)  # type: ignore[arg-type]
+    facts = CandidateFacts(query, candidates)
+    return list(map(float, signals(facts, ["passage"])[:, 0]))
+
+
+def test_words_of_the_talk_around_count_if_it_asks_what_was_said() -> None:
+    found = [3, 9, 14, 28]
+    near = passages(SAID, MESSAGE, found)
+    # The second is within ten sentences of the first and the third, the fourth of none.
+    assert near[1] == max(near)
+    assert near[3] == min(near) < near[0]
+    assert passages("Who pays the price of the remote?", MESSAGE, found) == [0] * 4
+    assert passages(SAID, "prose", found) == [0] * 4
+
+
+def test_words_of_a_manual_around_count_if_it_asks_how_something_is_done() -> None:
+    asked = "How do I see the price of the remote?"
+    keys = [("talk", index) for index in (3, 9, 14, 28)]
+    headings = dict.fromkeys(keys, "Remote")
+    assert any(passages(asked, "prose", [3, 9, 14, 28], headings=headings))
+    assert not any(passages(asked, "prose", [3, 9, 14, 28]))  # under no heading
+    assert not any(passages("Who sees the price of the remote?", "prose", [3, 9, 14, 28], headings=headings))
+    long = {"talk": [[text + " It is a long sentence, as those of a policy are." * 3 for text in TALK]]}
+    facts = CandidateFacts(asked, candidates_of(long, keys, headings=headings))
+    assert not facts.needs_passage.any()
+
+
+def complements(query: str, kinds: dict[tuple[str, int], str] | None = None) -> list[float]:
+    documents = {
+        "one": [["Derrickson is an American director.", "Wood is mentioned here."]],
+        "two": [["Wood is an American filmmaker.", "He lived long."]],
+    }
+    keys = [("one", 0), ("one", 1), ("two", 0), ("two", 1)]
+
+    def frequency(words: Sequence[str]) -> tuple[list[int], int]:
+        return [2 if word in ("derrickson", "wood") else 900 for word in words], 1_000
+
+    candidates = candidates_of(documents, keys, [0.9, 0.1, 0.5, 0.2], kinds=kinds, document_frequency=frequency)
+    return list(map(float, signals(CandidateFacts(query, candidates), ["complement"])[:, 0]))
+
+
+def test_a_rare_word_that_no_better_sentence_holds_counts_in_another_document() -> None:
+    asked = "Were Derrickson and Wood of one nationality?"
+    found = complements(asked)
+    assert found[2] > 0
+    assert [found[0], found[1], found[3]] == [0, 0, 0]
+    assert complements("were derrickson and wood of one nationality?") == [0] * 4  # it names nothing
+    assert complements("Was Derrickson an American director?") == [0] * 4
+    assert complements(asked, {("two", 0): CODE}) == [0] * 4
+    assert complements(asked, {("two", 0): MESSAGE}) == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("/*\n * Copyright 2017 Acme.\n *\n * Licensed under the Apache License.\n */\n\npackage com.acme;\n", True),
+        ("# SPDX-License-Identifier: MIT\n", True),
+        ("import re\nfrom typing import (\n    Any,\n    Self,\n)\n", True),
+        ("import { a, b } from 'x';\nconst fs = require('fs');\n", True),
+        ('#pragma once\n\n#include "column.h"\n', True),
+        ("use std::sync::Arc;\nuse crate::{\n    one,\n    two,\n};", True),
+        ("import re\n\nWORD = re.compile('x')\n", False),
+        ("/** Reads a file. */\n", False),
+        ("const limit = require('./limits').limit * 2 + offset;\nrun(limit);\n", False),
+        ("class License:\n    pass\n", False),
+        ("/*\nCopyright 2020 Acme.\nAll rights reserved.\n*/\nimport x", True),
+        ("```python\nimport re\n```", True),
+        ("const fs = require('fs');", True),
+        ("require 'json'\nrequire_relative \"x\"\n", True),
+        ("// Package cache implements an LRU cache.\npackage cache\n", False),
+        ("# Use this to reset the cache before a build\n# It deletes everything.\n", False),
+        ("#include <stdio.h>\n#define MAX_RETRIES 5\n", False),
+        ("-- orders that require approval\nfrom orders\n", False),
+        ("using (var f = Open()) { f.Write(1); }", False),
+        ("require('./a').start({port: 80})", False),
+        ("// Copyright 2020\nexport function add(a, b) { return a + b }", False),
+        ("", False),
+    ],
+)
+def test_the_head_of_a_source_file(code: str, expected: bool) -> None:
+    assert is_file_head(code) is expected
+
+
+def test_a_head_is_marked_in_code_unless_it_is_asked_for() -> None:
+    keys = [("a", 0), ("a", 1)]
+    documents = {"a": [["import re", "def run(): ..."]]}
+    for query, kind, expected in (
+        ("What does run do?", CODE, [1, 0]),
+        ("Which modules does it import?", CODE, [0, 0]),
+        ("What does run do?", "prose", [0, 0]),
+    ):
+        found = candidates_of(documents, keys, kinds=dict.fromkeys(keys, kind))
+        assert computed(query, found, "file_head")[:, 0].tolist() == expected

@@ -77,7 +77,7 @@ def test_real_embedder_is_remembered(tmp_path: Path, minilm: Embeddings) -> None
     with SentenceWindowRetriever.from_documents(DOCUMENTS, minilm, path=tmp_path):
         write_index_settings(tmp_path, IndexSettings(embedding=named.DEFAULT_EMBEDDING))
     with SentenceWindowRetriever.open(tmp_path, k=1) as retriever:
-        assert retriever.invoke("Where does one sit?")[0].page_content == "A seat."
+        assert "A seat." in retriever.invoke("Where does one sit?")[0].page_content
 
 
 def test_index_that_remembers_no_embedder(tmp_path: Path) -> None:

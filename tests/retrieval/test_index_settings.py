@@ -108,7 +108,7 @@ def test_file_name_that_is_not_unicode(tmp_path: Path) -> None:
         ({"retriever": {"ranking": {"cosine": 1}}}, "'cosine' isn't the name of a signal; give names of dense_rank"),
         ({"retriever": {"ranking": {"place": "1"}}}, "the weight of place is '1'"),
         ({"retriever": {"order": "best"}}, "order: Input should be .*, not 'best'"),
-        ({"retriever": {"min_relevance": 1}}, "min_relevance: Input should be .*, not 1"),
+        ({"retriever": {"min_relevance": 2}}, "min_relevance is 2; give 'auto', a number from 0 to 1, or None"),
         ({"retriever": {"window_key": 1}}, "window_key: Input should be .*, not 1"),
         ({"retriever": {"embed_headings": 3}}, "embed_headings: Input should be .*, not 3"),
         ({"retriever": {"names": "customer"}}, "names is 'customer'"),

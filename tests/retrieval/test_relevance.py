@@ -12,8 +12,13 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.answering.locations import MAY_NOT_ANSWER, doubt_about
 from langchain_sentence_window.documents.window_merging import merge_windows
-from langchain_sentence_window.errors import SentenceWindowWarning
-from langchain_sentence_window.evaluation import read_questions
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.evaluation import (
+    Question,
+    asuggest_min_relevance,
+    read_questions,
+    suggest_min_relevance,
+)
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.ranking.relevance import DOUBTFUL, NEEDED
 from langchain_sentence_window.store.state import IndexState
@@ -51,6 +56,40 @@ async def test_another_subject_returns_nothing(
     assert len(await way(retriever, "invoke", OFF_SUBJECT)) == retriever.k
     assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance="auto") == []
     assert await way(retriever, "invoke", ON_SUBJECT, min_relevance="auto")
+
+
+async def test_a_number_takes_the_place_of_auto(store: VectorStore, way: Invoke) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store)
+    (window,) = await way(retriever, "invoke", ON_SUBJECT, k=1)
+    relevance = window.metadata["relevance"]
+    assert 0 < relevance < 1
+    assert await way(retriever, "invoke", ON_SUBJECT, min_relevance=relevance)
+    assert await way(retriever, "invoke", ON_SUBJECT, min_relevance=(1 + relevance) / 2) == []
+    assert await way(retriever, "invoke", OFF_SUBJECT, min_relevance=0)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), True, "none", [0.1]])
+def test_what_is_no_probability_is_refused(store: VectorStore, value: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"min_relevance is .*; give 'auto', a number from 0 to 1, or None"):
+        SentenceWindowRetriever(vectorstore=store, min_relevance=value)
+
+
+async def test_the_number_that_loses_few_questions(store: VectorStore) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=store, min_relevance="auto", k=5)
+    asked = [ON_SUBJECT, f"Here is {VOCABULARY[0]} once?", f"Who says {VOCABULARY[1]}?", OFF_SUBJECT]
+    questions = [Question(each, "refund seat", ((0, 2),)) for each in asked]
+    for most_lost, lost in ((0, 0), (0.2, 0), (0.25, 1), (0.7, 2)):
+        needed = suggest_min_relevance(retriever, questions, most_lost=most_lost)
+        assert needed == await asuggest_min_relevance(retriever, questions, most_lost=most_lost)
+        assert sum(not retriever.invoke(each, min_relevance=needed) for each in asked) == lost
+    for wrong in (-0.1, 1, "few"):
+        with pytest.raises(InvalidInputError, match=r"most_lost is .*; give a share from 0 to below 1"):
+            suggest_min_relevance(retriever, questions, most_lost=wrong)  # type: ignore[arg-type]
+    assert 0 < suggest_min_relevance(retriever.model_copy(update={"ranking": None}), questions, most_lost=0.5) <= 1
+    with pytest.raises(InvalidInputError, match="there are no questions; give at least one that your documents answer"):
+        suggest_min_relevance(retriever, [])
+    with pytest.raises(InvalidInputError, match="retriever is .*; give a SentenceWindowRetriever"):
+        suggest_min_relevance(store, questions)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lexical_weight", [0, 0.25])

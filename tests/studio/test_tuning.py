@@ -285,3 +285,10 @@ def test_a_default_that_cant_be_kept_is_refused_and_changes_nothing(
     assert not read(locked, "settings")["can_keep"]
     call(locked, "settings/default", 403, settings={"k": 3}, version=version)
     assert not (folder / "settings.json").exists()
+
+
+def test_a_form_offers_the_number_that_the_retriever_has(words: WordEmbeddings) -> None:
+    for own, offered in ((None, [None, "auto"]), (0.2, [None, "auto", 0.2])):
+        retriever = SentenceWindowRetriever.from_documents([document("A refund.")], words, min_relevance=own)
+        (field,) = [each for each in described(retriever)["fields"] if each["name"] == "min_relevance"]
+        assert (field["default"], list(field["choices"])) == (own, offered)

@@ -19,6 +19,8 @@ LED_ITEM = Line(ITEM.text, in_list=True, has_lead_in=True)
 ROW = Line("| audit | 9 |", in_table=True, has_lead_in=True)
 REST = Line("It takes place each year.", in_list=True)
 BACK = Line("It ends in May.")
+ASKS = Line("Who pays it?", ends_line=True)
+ANSWER = Line("The buyer.", ends_line=True)
 KINDS = (SAYS, SAYS, SAYS, HEADING, LABEL, COLON, ITEM, LED_ITEM, REST, BACK, ROW)
 
 
@@ -60,11 +62,16 @@ Search: TypeAlias = tuple[Lines, list[Window], Callable[[Window], int]]
 
 @st.composite
 def searches(
-    draw: st.DrawFn, kinds: Sequence[Line | None] = KINDS, most: int = 14, *, in_pieces: bool = False
+    draw: st.DrawFn,
+    kinds: Sequence[Line | None] = KINDS,
+    most: int = 14,
+    *,
+    in_pieces: bool = False,
+    is_talk: bool = False,
 ) -> Search:
     """Sections of two documents, disjoint windows in them that can be read, best first, and a cost by length.
 
-    Where ``in_pieces``, some runs of lines are the pieces of one sentence.
+    Where ``in_pieces``, some runs of lines are the pieces of one sentence. Where ``is_talk``, some are a turn.
     """
     documents: dict[str, list[Line | None]] = {}
     windows: list[Window] = []
@@ -79,6 +86,14 @@ def searches(
                 documents[doc_id][first:end] = [
                     line and replace(line, pieces=(first, end)) for line in documents[doc_id][first:end]
                 ]
+            if is_talk:
+                turn = start
+                while turn < start + size:
+                    end = min(turn + draw(st.integers(1, 4)), start + size)
+                    documents[doc_id][turn:end] = [
+                        line and replace(line, turn=turn) for line in documents[doc_id][turn:end]
+                    ]
+                    turn = end
             at = start
             while at < start + size:
                 length = draw(st.integers(1, 4))

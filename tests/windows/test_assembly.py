@@ -23,9 +23,11 @@ from langchain_sentence_window.windows.assembly import (
     Ranked,
     assemble,
 )
-from langchain_sentence_window.windows.completion import Line
+from langchain_sentence_window.windows.completion import NO_GROWTH, Growth, Line
 from langchain_sentence_window.windows.geometry import Hit, Window
 from tests.windows.sections import (
+    ANSWER,
+    ASKS,
     BACK,
     COLON,
     HEADING,
@@ -182,6 +184,22 @@ def test_with_a_budget(search: Any, k: int, limit: int, is_open: bool) -> None:
                 assert other.first > one.last + 1
     if not assembly.windows and not is_open:
         assert all(cost(Window(each.doc_id, each.best.index, each.best.index, ())) > limit for each in windows)
+
+
+TALK = (SAYS, SAYS, COLON, BACK, ASKS, ANSWER, None)
+GROWTHS = st.sampled_from([NO_GROWTH, Growth(min_chars=150), Growth(max_section_chars=200), Growth(80, 200)])
+
+
+@given(
+    searches(TALK, is_talk=True), st.integers(1, 40), st.none() | st.integers(1, 900), st.lists(GROWTHS, min_size=14)
+)
+def test_talk_and_windows_that_grow(search: Any, k: int, limit: int | None, growths: Sequence[Growth]) -> None:
+    lines, windows, cost = search
+    ranked = [Ranked(each, growth=growth) for each, growth in zip(windows, growths, strict=False)]
+    assembly = assemble(ranked, k, lines, None if limit is None else by_length(lines, cost, limit))
+    check(assembly, ranked, lines, k)
+    assert assembly.cost == (0 if limit is None else sum(cost(each.window) for each in assembly.windows))
+    assert limit is None or assembly.cost <= limit
 
 
 @given(searches((*KINDS, None)), st.integers(1, 25))
@@ -461,6 +479,49 @@ def test_rewritten_windows_cost_what_they_cost_and_are_taken_whole() -> None:
     beside = [Ranked(window(10, section=(0, 30)), False, 5), Ranked(window(11, section=(0, 30)))]
     assert runs(assemble(beside, 2, lines)) == [(10, 10), (11, 11)]
     assert runs(assemble(beside, 2, lines, counted(lines, 99))) == [(10, 10), (11, 17)]
+
+
+def test_a_window_grows_as_far_as_it_is_to_and_the_rest_of_the_budget_allows() -> None:
+    lines = Lines(a=[SAYS] * 40, b=[SAYS] * 40)
+    grows = Growth(min_chars=6 * (len(SAYS.text) + 1))
+    one = Ranked(window(20, section=(0, 40)), growth=grows)
+    for k in (1, MAX_JOINED + 1):
+        assert runs(assemble([one], k, lines)) == [(19, 24)]  # two after it for one before it
+    at_start, at_end = (Ranked(window(at, section=(0, 40)), growth=grows) for at in (0, 39))
+    assert runs(assemble([at_start], 1, lines)) == [(0, 5)]
+    assert runs(assemble([at_end], 1, lines)) == [(34, 39)]
+    other = Ranked(window(20, section=(0, 40), doc_id="b"), growth=grows)
+    assert runs(assemble([one, other], 9, lines, counted(lines, 9))) == [(19, 24), (20, 22)]
+    assert runs(assemble([one, other], 9, lines, counted(lines, 7))) == [(19, 24), (20, 20)]
+
+
+def test_windows_that_grow_and_are_not_joined_take_what_no_other_holds() -> None:
+    lines = Lines(a=[SAYS] * 40)
+    grows = Growth(min_chars=6 * (len(SAYS.text) + 1))
+    ranked = [Ranked(window(at, section=(0, 40)), growth=grows) for at in (20, 26, 18)]
+    found = assemble(ranked, MAX_JOINED + 1, lines)
+    assert runs(found) == [(19, 24), (25, 30), (17, 18)]
+
+
+def test_a_short_section_is_whole() -> None:
+    lines = Lines(a=[SAYS] * 5 + [LABEL] * 40)
+    grows = Growth(max_section_chars=5 * (len(SAYS.text) + 1))
+    for k in (1, MAX_JOINED + 1):
+        assert runs(assemble([Ranked(window(3, section=(0, 5)), growth=grows)], k, lines)) == [(0, 4)]
+        assert runs(assemble([Ranked(window(3, section=(0, 6)), growth=grows)], k, lines)) == [(3, 3)]  # too long
+    short = Ranked(window(3, section=(0, 5)), growth=grows)
+    assert runs(assemble([short], 1, lines, counted(lines, 4))) == [(2, 4)]  # it is widened as any other
+    before = lines.looks
+    assemble([Ranked(window(3, section=(0, 45)), growth=grows)], 1, lines)
+    assert lines.looks - before < 5  # so many sentences aren't short
+
+
+def test_the_first_window_of_one_is_that_of_two() -> None:
+    lines = Lines(a=[SAYS] * 50, b=[SAYS] * 50)
+    windows = [window(10, section=(0, 50)), window(12, section=(0, 50)), window(30, section=(0, 50), doc_id="b")]
+    assert runs(assemble(opened(windows), 1, lines)) == runs(assemble(opened(windows), 2, lines))[:1] == [(10, 12)]
+    later = [windows[0], windows[2], windows[1]]  # a third best one is joined to neither
+    assert runs(assemble(opened(later), 1, lines)) == [(10, 10)]
 
 
 # Work

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from langchain_sentence_window.windows import completion
 from langchain_sentence_window.windows.completion import (
     MAX_ADDED,
+    MAX_ASKED_CHARS,
     MAX_LABEL_CHARS,
+    MAX_TURN_CHARS,
+    MIN_ANSWER_CHARS,
+    MIN_CHARS,
     SHORT_CHARS,
     Line,
     SectionLines,
@@ -17,6 +21,8 @@ from langchain_sentence_window.windows.completion import (
 )
 from langchain_sentence_window.windows.geometry import Hit, Window
 from tests.windows.sections import (
+    ANSWER,
+    ASKS,
     BACK,
     COLON,
     HEADING,
@@ -124,6 +130,67 @@ def test_a_short_table_or_list_is_whole(part: Line) -> None:
     assert run_of(complete(joined, Lines(a=long))) == (1, fitting + 1)
     assert completed([SAYS, part, SAYS, part], 3) == (3, 3)  # another one
     assert completed([SAYS, part, part], 2, keeps_sentences_whole=False) == (2, 2)
+
+
+def turns(*sizes: int, line: Line = SAYS) -> list[Line | None]:
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    return [replace(line, turn=start) for start, size in zip(starts, sizes, strict=True) for _ in range(size)]
+
+
+def test_a_turn_is_whole_unless_it_is_long() -> None:
+    assert completed(turns(2, 3, 2), 3) == (2, 4)
+    assert completed(turns(2, 3, 2), 1, 2) == (0, 4)
+    assert completed(turns(2, 3, 2), 3, keeps_sentences_whole=False) == (3, 3)
+    most = MAX_TURN_CHARS // len(SAYS.text)
+    for at in (2, 4, most + 1):
+        assert completed(turns(2, most, 2), at) == (2, most + 1)
+    assert completed(turns(2, most + 1, 2), 4) == (4, 4)
+    assert completed([*turns(1), None, *turns(3)[1:]], 2) == (2, 3)
+
+
+def test_a_short_turn_has_the_question_that_it_answers() -> None:
+    asked, said = replace(ASKS, turn=0), replace(ANSWER, turn=1)
+    more = replace(SAYS, turn=2)
+    assert completed([asked, said, more], 1) == (0, 1)
+    assert completed([replace(asked, ends_line=False), said, more], 1) == (1, 1)  # the turn goes on
+    assert completed([replace(asked, turn=None), said, more], 1) == (1, 1)
+    enough = replace(said, text="x" * MIN_CHARS)
+    assert completed([asked, enough, more], 1) == (1, 1)
+    long = replace(asked, text=f"{'x' * MAX_ASKED_CHARS}?")
+    assert completed([long, said, more], 1) == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["Who pays it?", 'Who pays "it?"', "谁付？"])
+def test_a_question_in_a_line_of_its_own_goes_on_to_its_answer(text: str) -> None:
+    asks = Line(text, ends_line=True)
+    more: list[Line | None] = [ANSWER] * 20
+    whole = -(-MIN_ANSWER_CHARS // len(ANSWER.text))
+    assert completed([asks, *more], 0) == (0, whole)
+    assert completed([replace(SAYS, ends_line=True), asks, *more], 0, 1) == (0, 1 + whole)
+    assert completed([SAYS, asks, *more], 0, 1) == (0, 1)  # it ends a paragraph
+    assert completed([replace(asks, ends_line=False), *more], 0) == (0, 0)
+    assert completed([asks, ANSWER], 0) == (0, 1)
+    assert completed([asks, None, ANSWER], 0) == (0, 0)
+    assert completed([asks], 0) == (0, 0)
+
+
+def test_questions_below_each_other_go_on_to_the_answer_of_the_last() -> None:
+    more = [replace(SAYS, text="x" * MIN_ANSWER_CHARS)] * 2
+    assert completed([ASKS, ASKS, ASKS, *more], 0) == (0, 3)
+    long = replace(ASKS, text=f"{'x' * MIN_ANSWER_CHARS}?")
+    assert completed([ASKS, long, *more], 0) == (0, 2)
+    assert completed([ASKS, *[long] * 9], 0) == (0, 3)
+
+
+def test_a_turn_that_ends_with_a_question_goes_on_to_the_next() -> None:
+    turn: list[Line | None] = [replace(SAYS, turn=0), replace(ASKS, turn=0)]
+    answer: list[Line | None] = [replace(SAYS, text="x" * MIN_ANSWER_CHARS, turn=2)]
+    assert completed([*turn, *answer, *answer], 0) == (0, 2)
+
+
+def test_a_question_in_bold_goes_on_to_its_answer() -> None:
+    lines: list[Line | None] = [Line("**Who pays it?**", ends_line=True), *[ANSWER] * 20]
+    assert completed(lines, 0) == (0, -(-MIN_ANSWER_CHARS // len(ANSWER.text)))
 
 
 def test_references_are_followed_only_if_that_is_wanted() -> None:

@@ -1,6 +1,6 @@
 """The settings of a call: as a form shows them, and as the page sends them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -29,7 +29,7 @@ def described(retriever: SentenceWindowRetriever) -> dict[str, Any]:
                 "name": name,
                 "kind": row.control,
                 **{key: getattr(row, key) for key in ("label", "help", "min", "max", "is_advanced")},
-                "choices": rerankers(retriever) if name == RERANKER else row.choices,
+                "choices": _choices(retriever, name),
                 "is_optional": RetrieverSettings.model_fields[name].default is None,
                 "default": default_of(retriever, name),
             }
@@ -40,6 +40,14 @@ def described(retriever: SentenceWindowRetriever) -> dict[str, Any]:
             for name, signal in SIGNALS.items()
         ],
     }
+
+
+def _choices(retriever: SentenceWindowRetriever, name: str) -> Sequence[Any]:
+    """Return the values that a form offers; the retriever's own may be a number, as of `min_relevance`."""
+    if name == RERANKER:
+        return rerankers(retriever)
+    choices = FORM[name].choices
+    return [*dict.fromkeys([*choices, default_of(retriever, name)])] if choices else choices
 
 
 def default_of(retriever: SentenceWindowRetriever, name: str) -> Any:
