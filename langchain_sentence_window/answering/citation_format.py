@@ -81,6 +81,14 @@ def source_number(number: int | str) -> str:
     return f"[{number}]"
 
 
+def opened_source(number: int) -> str:
+    """Return how a source begins that is shown between tags; `NUMBERS_OF_OPENED` finds the number again."""
+    return f"<source>\n{source_number(number)} "
+
+
+NUMBERS_OF_OPENED = re.compile(r"<source>\n\[(\d{1,9})\] ")
+"""Finds the numbers of the sources that a text shows between tags."""
+
 HOW_TO_CITE = f"Cite the source of every statement by its number in square brackets, such as {source_number(1)}."
 """The line of a prompt that asks for citations."""
 

@@ -16,7 +16,13 @@ from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.documents.window_documents import read_lead_ins, shown_lead_ins
 from langchain_sentence_window.documents.window_runs import source_span
 
-from .citation_format import MergedSpans, escape_leading_numbers, escape_numbers, escape_tags, source_number
+from .citation_format import (
+    MergedSpans,
+    escape_leading_numbers,
+    escape_numbers,
+    escape_tags,
+    opened_source,
+)
 from .conversation import numbers_of
 from .locations import (
     Stretch,
@@ -141,7 +147,7 @@ def tagged(number: int, label: str, text: str) -> str:
     """
     # Together, as a tag could begin in the label and end in the text.
     label, _, text = escape_tags(encodable(f"{label}\n{text}")).partition("\n")
-    return f"<source>\n{source_number(number)} {escape_numbers(label)}\n{escape_leading_numbers(text)}\n</source>"
+    return f"{opened_source(number)}{escape_numbers(label)}\n{escape_leading_numbers(text)}\n</source>"
 
 
 class ResultBlock:

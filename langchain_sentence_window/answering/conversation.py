@@ -6,7 +6,6 @@ that is shown again, under its old number if a later message names it. An answer
 sources in its metadata. Where no messages are at hand, `Conversations` remembers the sources itself.
 """
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.splitting.blocks import trim
 
-from .citation_format import MergedSpans, numbers_once
+from .citation_format import NUMBERS_OF_OPENED, MergedSpans, numbers_once
 from .locations import offsets_key, sentences_of, text_name
 
 MOST_SOURCES = "most_sources"
@@ -36,7 +35,6 @@ RECORD = "sentence_window_sources"
 """The key of an answer's metadata under which the numbers of its sources are."""
 
 _DIGEST_CHARS = 16
-_NUMBER_IN_TAG = re.compile(r"<source>\n\[(\d{1,9})\] ")
 
 MAX_SOURCES = 1_000
 """The most sources of a conversation that are known. Of more, the first ones are shown again, with new numbers."""
@@ -282,15 +280,15 @@ def conversation_of(runtime: object, sizes: Mapping[str, int]) -> Conversation |
     known = {name: size for name, size in told.items() if size is not None} | dict(sizes)
     sources = shown_sources(messages)
     numbers = {number for number in map(number_of, sources) if number is not None}
-    conversation = Conversation(sources, unshown=numbers - _numbers_in_tags(messages))
+    conversation = Conversation(sources, unshown=numbers - _numbers_still_shown(messages))
     conversation.skip(_given_beside(messages, getattr(runtime, "tool_call_id", None), known))
     return conversation
 
 
-def _numbers_in_tags(messages: Iterable[object]) -> set[int]:
-    """Return the numbers of the sources whose text the messages of tools hold, as `tagged` writes them."""
+def _numbers_still_shown(messages: Iterable[object]) -> set[int]:
+    """Return the numbers of the sources that the messages of tools still show."""
     texts = (message.text for message in messages if isinstance(message, ToolMessage) and message.artifact)
-    return {int(number) for text in texts for number in _NUMBER_IN_TAG.findall(text)}
+    return {int(number) for text in texts for number in NUMBERS_OF_OPENED.findall(text)}
 
 
 def _given_beside(messages: Sequence[object], call_id: object, sizes: Mapping[str, int]) -> int:

@@ -27,7 +27,7 @@ _ASKS_HOW_TO = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a question needs, beside a fact.
+    """What a question needs in addition to a fact.
 
     Attributes:
         exchange: Whether it asks what was said, thought or decided.

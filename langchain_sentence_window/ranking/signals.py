@@ -126,7 +126,7 @@ class CandidateFacts:
         is done.
         """
         needs, candidates = needs_of(self.query), self.candidates
-        are_messages = np.array([kind == MESSAGE for kind in candidates.kinds], dtype=np.bool_)
+        are_messages = self.are_of(MESSAGE)
         needed = are_messages if needs.exchange else np.zeros(len(self), dtype=np.bool_)
         if not needs.procedure:
             return needed
@@ -138,10 +138,7 @@ class CandidateFacts:
     @cached_property
     def document_numbers(self) -> Indexes:
         """The document of each candidate, numbered from 0."""
-        doc_ids = [doc_id for doc_id, _ in self.candidates.keys]
-        different = dict.fromkeys(doc_ids)
-        number_of = dict(zip(different, range(len(different)), strict=True))
-        return np.array([number_of[doc_id] for doc_id in doc_ids], dtype=np.int64)
+        return _numbered([doc_id for doc_id, _ in self.candidates.keys])
 
     @cached_property
     def labels(self) -> Numbers:
@@ -153,6 +150,10 @@ class CandidateFacts:
         unfinished = [at for at in short if texts[at][-1:] not in _ENDS_OF_SENTENCES]
         labels[unfinished] = [is_label(texts[at]) for at in unfinished]
         return labels
+
+    def are_of(self, *kinds: str) -> Flags:
+        """Return whether each candidate is of one of some kinds of blocks."""
+        return np.array([kind in kinds for kind in self.candidates.kinds], dtype=np.bool_)
 
     def share_of_words(self, held: Flags) -> Numbers:
         """Return the share of the query's words that each candidate holds; rare ones count more.
@@ -172,15 +173,14 @@ def _dense_rank(facts: CandidateFacts) -> Numbers:
 
 def _document_mean(facts: CandidateFacts) -> Numbers:
     """Prefer documents in which several sentences are close to the query."""
-    return _best_mean(facts.dense, [document for document, _ in facts.candidates.keys])
+    return _best_mean(facts.dense, facts.document_numbers)
 
 
 def _section(facts: CandidateFacts) -> Numbers:
     """Prefer sections in which several sentences are close to the query."""
     starts = facts.candidates.section_starts.tolist()
-    return _best_mean(
-        facts.dense, [(document, start) for (document, _), start in zip(facts.candidates.keys, starts, strict=True)]
-    )
+    sections = [(document, start) for (document, _), start in zip(facts.candidates.keys, starts, strict=True)]
+    return _best_mean(facts.dense, _numbered(sections))
 
 
 def _coverage_own(facts: CandidateFacts) -> Numbers:
@@ -233,8 +233,7 @@ def _complement(facts: CandidateFacts) -> Numbers:
     gains[order] = (held & ~held_before) @ rare / facts.rarity.sum()
     documents = facts.document_numbers
     # Code and talk hold names in every line.
-    is_text = [kind not in (CODE, MESSAGE) for kind in candidates.kinds]
-    return np.where(is_text & (documents != documents[order[0]]), gains, 0.0)
+    return np.where(~facts.are_of(CODE, MESSAGE) & (documents != documents[order[0]]), gains, 0.0)
 
 
 def _bigrams(facts: CandidateFacts) -> Numbers:
@@ -262,8 +261,8 @@ def _window_length(facts: CandidateFacts) -> Numbers:
     own, after = facts.lengths[: len(facts)], facts.candidates.after
     opens = ((own < MIN_CHARS) | (facts.labels > 0)) & (after >= 0)
     lengths = np.where(opens, own + 1 + facts.lengths[after], own)
-    are_rows = np.array([kind == TABLE_ROW for kind in facts.candidates.kinds], dtype=np.bool_)
-    return np.asarray(np.log(np.maximum(lengths, np.where(are_rows, 1, MIN_LENGTH))) - _LOG_CHARS)
+    shortest = np.where(facts.are_of(TABLE_ROW), 1, MIN_LENGTH)
+    return np.asarray(np.log(np.maximum(lengths, shortest)) - _LOG_CHARS)
 
 
 def _label(facts: CandidateFacts) -> Numbers:
@@ -281,7 +280,7 @@ def _digit_asked(facts: CandidateFacts) -> Numbers:
 
 def _contents(facts: CandidateFacts) -> Numbers:
     """Mark lines of a table of contents, which hold the words of every section and answer nothing."""
-    return np.array([kind == CONTENTS for kind in facts.candidates.kinds], dtype=np.float64)
+    return facts.are_of(CONTENTS).astype(np.float64)
 
 
 _ASKS_FOR_HEAD = re.compile(r"\b(?:licen[sc]e|copyright|import|include|depend|modules?\b|packages?\b)", re.IGNORECASE)
@@ -318,11 +317,15 @@ def _file_head(facts: CandidateFacts) -> Numbers:
     return np.array([kind == CODE and is_file_head(texts[at]) for at, kind in enumerate(kinds)], dtype=np.float64)
 
 
-def _best_mean(scores: Numbers, groups: Sequence[Hashable]) -> Numbers:
-    """Return for each score the mean of the best scores of its group, `BEST` or fewer."""
+def _numbered(groups: Sequence[Hashable]) -> Indexes:
+    """Return the number of each group, from 0, in the order in which they come first."""
     different = dict.fromkeys(groups)
-    numbers_of = dict(zip(different, range(len(different)), strict=True))
-    numbers = np.array([numbers_of[group] for group in groups], dtype=np.int64)
+    number_of = dict(zip(different, range(len(different)), strict=True))
+    return np.array([number_of[group] for group in groups], dtype=np.int64)
+
+
+def _best_mean(scores: Numbers, numbers: Indexes) -> Numbers:
+    """Return for each score the mean of the best scores of its group, `BEST` or fewer, by the numbers of the groups."""
     order = np.lexsort((-scores, numbers))
     starts = np.searchsorted(numbers[order], numbers[order], side="left")
     best = order[np.arange(len(order)) - starts < BEST]

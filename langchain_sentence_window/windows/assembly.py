@@ -75,6 +75,10 @@ class Ranked:
         """Return another window that is assembled in the same way."""
         return Ranked(window, self.is_open, self.fixed_cost, self.growth)
 
+    def without_growth(self) -> "Ranked":
+        """Return the same window that takes in nothing of its section by itself."""
+        return self if self.growth is NO_GROWTH else replace(self, growth=NO_GROWTH)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -255,7 +259,7 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
 
 
 def _goes_on(item: Ranked, found: "_GrowingWindows") -> bool:
-    """Return whether a window may go on with what was found beside it: one that asks begins something else."""
+    """Return whether a window may go on with what was found next to it: one that asks begins something else."""
     first = found.lines(item.window)[item.window.first]
     return item.is_open and (first.turn is not None or not first.asks)
 
@@ -306,8 +310,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
             continue
         equal.add(item, rank)
         if item.is_open:
-            # It was grown as far as the budget allows.
-            tight.append((item if item.growth is NO_GROWTH else replace(item, growth=NO_GROWTH), rank))
+            tight.append((item.without_growth(), rank))  # it was grown as far as the budget allows
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
@@ -344,9 +347,10 @@ def _ways_to_take(found: "_GrowingWindows", item: Ranked) -> Iterator[tuple[Rank
         yield item, NEAR
     for share in SHARES_OF_GROWTH if item.growth.min_chars else ():
         yield replace(item, growth=Growth(int(share * item.growth.min_chars))), NEAR
+    alone = item.without_growth()
     for part in _window_parts(found, item):
-        alone = replace(item.with_window(part), growth=NO_GROWTH)
-        yield from ((alone, gap) for gap in ((NEAR, 0) if item.is_open else (0,)))
+        for gap in (NEAR, 0) if item.is_open else (0,):
+            yield alone.with_window(part), gap
 
 
 def _window_parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
@@ -490,7 +494,7 @@ class _GrowingWindows:
                 completed = completed if self._is_cheap(completed, window) else window
             else:
                 lines = self.lines(window)
-                core = window if item.growth is NO_GROWTH else grow(window, lines, item.growth)
+                core = grow(window, lines, item.growth)
                 completed = complete(core, lines)
                 if self.budget is not None and completed is not core:
                     completed = self._completed_cheaply(completed, core)

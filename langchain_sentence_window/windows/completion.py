@@ -281,8 +281,8 @@ def complete(
         keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a short table or list is whole.
 
     Returns:
-        A window that holds the given one, in the same section. Beside the rest of a short table or list, of turns of
-        talk and of an answer, a rule adds `MAX_ADDED` sentences on a side at most, and is applied three times at most.
+        A window that holds the given one, in the same section. Except for the rest of a short table or list, for turns
+        of talk and an answer, a rule adds `MAX_ADDED` sentences on a side at most, and is applied three times at most.
     """
     first, last = window.first, window.last
     # A heading that asks, before what it stands above is added.
@@ -348,13 +348,15 @@ NO_GROWTH = Growth()
 
 def with_structure(window: Window, lines: SectionLines, growth: Growth) -> Window:
     """Grow a window, and make its turns of talk and its answer to a question whole."""
-    larger = window if growth is NO_GROWTH else grow(window, lines, growth)
+    larger = grow(window, lines, growth)
     first, last = _whole_turns(lines, larger.first, larger.last)
     return window.widened(first, _past_question(lines, last) if lines[last].asks else last)
 
 
 def grow(window: Window, lines: SectionLines, growth: Growth) -> Window:
     """Add what stands around a window, two sentences after it for each one before it; see `Growth`."""
+    if growth is NO_GROWTH:  # as for most windows
+        return window
     first, last, size = window.first, window.last, 0
     for index in range(first, last + 1):
         size += 1 + lines[index].size
