@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from ._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .agents.middleware import SentenceWindowMiddleware, SentenceWindowState
+    from .agents.tools import create_tools
     from .answering.chain import create_rag_chain
     from .answering.citations import Citation, find_citations, renumber_citations
     from .answering.content_blocks import citation_blocks, cited_message
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from .answering.conversation import shown_sources
     from .answering.locations import describe_location
     from .answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote, verify_quotes
-    from .answering.tools import create_tools
     from .apps.mcp.mcp_server import create_mcp_server, serve_mcp
     from .documents.indexed_documents import IndexedDocument
     from .documents.splitter import SentenceSplitter
@@ -49,7 +50,9 @@ __all__ = [
     "SentenceFate",
     "SentenceSplitter",
     "SentenceTransformerCrossEncoder",
+    "SentenceWindowMiddleware",
     "SentenceWindowRetriever",
+    "SentenceWindowState",
     "VerifiedQuote",
     "acopy_index",
     "aread_chunks",
@@ -80,6 +83,8 @@ __all__ = [
 
 # Imported on use: a program that only splits needs neither FAISS nor prompts.
 _NAMES = {
+    "agents.middleware": ["SentenceWindowMiddleware", "SentenceWindowState"],
+    "agents.tools": ["create_tools"],
     "answering.chain": ["create_rag_chain"],
     "answering.citations": ["Citation", "find_citations", "renumber_citations"],
     "answering.content_blocks": ["citation_blocks", "cited_message"],
@@ -87,7 +92,6 @@ _NAMES = {
     "answering.conversation": ["shown_sources"],
     "answering.locations": ["describe_location"],
     "answering.quotes.verification": ["QuotedPlace", "VerifiedQuote", "verify_quote", "verify_quotes"],
-    "answering.tools": ["create_tools"],
     "apps.mcp.mcp_server": ["create_mcp_server", "serve_mcp"],
     "documents.indexed_documents": ["IndexedDocument"],
     "documents.splitter": ["SentenceSplitter"],
@@ -107,4 +111,4 @@ _NAMES = {
     "store.check": ["CheckResult"],
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _NAMES)
+__getattr__, __dir__ = lazy_names(__name__, _NAMES, needs={"langchain": "agents"})

@@ -262,16 +262,19 @@ def test_the_agent_searches_then_reads_around_then_answers() -> None:
         if len(results) == 1:
             doc_id, first, last = re.findall(r"doc_id: (\S+) · first: (\d+) · last: (\d+)", results[0])[0]
             return tool_call("read_around", doc_id=doc_id, first=int(first), last=int(last), before=8, after=8)
-        return "No, from 600 euros on."
+        return f"No: “{CLAUSE}” {re.findall(r'^.[0-9]+.', results[-1], re.MULTILINE)[0]}."
 
     with openai_server(reply) as server:
         done = run("agent.py", OPENAI_API_KEY="test", OPENAI_BASE_URL=server.base_url)
         shown = server.prompts()[-1]
     assert done.returncode == 0, done.stderr
     found, read = (message["content"] for message in shown if message["role"] == "tool")
-    assert CLAUSE not in " ".join(found.split())
+    assert "doc_id:" in found
     assert CLAUSE in " ".join(read.split())
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["→", "←", "→", "←", "No,"]
+    *steps, answer, citation = done.stdout.splitlines()
+    assert [line.split()[0] for line in steps] == ["→", "←", "→", "←"]
+    number = answer.removeprefix(f"No: “{CLAUSE}” ").removesuffix(".")
+    assert citation.startswith(f"{number} billing-policy.md, line")
 
 
 def tool_call(name: str, **arguments: object) -> Message:

@@ -82,12 +82,12 @@ def source_number(number: int | str) -> str:
 
 
 def opened_source(number: int) -> str:
-    """Return how a source begins that is shown between tags; `NUMBERS_OF_OPENED` finds the number again."""
+    """Return how a source begins that is shown between tags; `SHOWN_SOURCES` finds them again."""
     return f"<source>\n{source_number(number)} "
 
 
-NUMBERS_OF_OPENED = re.compile(r"<source>\n\[(\d{1,9})\] ")
-"""Finds the numbers of the sources that a text shows between tags."""
+SHOWN_SOURCES = re.compile(r"<source>\n\[(\d{1,9})\] .*?\n</source>", re.DOTALL)
+"""Finds the sources that a text shows between tags, each with its number."""
 
 HOW_TO_CITE = f"Cite the source of every statement by its number in square brackets, such as {source_number(1)}."
 """The line of a prompt that asks for citations."""

@@ -24,7 +24,7 @@ from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.documents import keys
 from langchain_sentence_window.errors import InvalidInputError
 
-from .citation_format import citation_marks
+from .citation_format import citation_marks, spliced
 from .citations import (
     LOCATION,
     NUMBER,
@@ -38,7 +38,9 @@ from .citations import (
 )
 from .conversation import checked_sources, named_sources
 from .links import link_to
-from .locations import SourceTexts, Stretch, doc_id_of, document_title, sentence_spans_of
+from .locations import SourceTexts, Stretch, doc_id_of, document_title
+from .quoted_answer import UNVERIFIED
+from .quotes.answer_quotes import sentences_in
 from .quotes.verification import QuotedPlace, VerifiedQuote
 
 MARK = "mark"
@@ -118,6 +120,42 @@ def citation_blocks(
     return _of_text(text, sources, checked)
 
 
+_UNVERIFIED = f" {UNVERIFIED}"
+_END_OF_QUOTE = re.compile(
+    r"(?:\s?[\"'\u00bb\u00ab\u2018-\u201f\u300d\u300f]|[*_])*"
+    r"(?:[.!?]?(?:[\s,;&]*(?:and\s+)?\[[^\]\n]{1,40}\](?<!\[unverified\]))+)?"
+)
+"""Closing quotation marks and emphasis after a quotation, and its citations."""
+
+
+def with_marks(
+    text: str, failed: Iterable[VerifiedQuote], blocks: Sequence[CitationBlock]
+) -> tuple[str, list[CitationBlock]]:
+    """Put marks after quotes that failed, and move the spans of citations accordingly."""
+    found = {_end_of(text, quote) for quote in failed}
+    ends = sorted(end for end in found if not text.startswith(_UNVERIFIED, end))
+
+    def moved(start: int, end: int) -> list[int]:
+        # A mark at the end of a span isn't a part of it.
+        return [start + len(_UNVERIFIED) * bisect_right(ends, start), end + len(_UNVERIFIED) * bisect_left(ends, end)]
+
+    def shifted(block: Any) -> Any:
+        extras = block["extras"]
+        if MARK in extras:
+            extras = {**extras, MARK: moved(*extras[MARK])}
+        start, end = moved(block[keys.START_INDEX], block[keys.END_INDEX])
+        return {**block, keys.START_INDEX: start, keys.END_INDEX: end, "extras": extras}
+
+    return spliced(text, ((end, end, _UNVERIFIED) for end in ends)), list(map(shifted, blocks))
+
+
+def _end_of(text: str, quote: VerifiedQuote) -> int:
+    """Return where a quote ends with its citations, before the full stop of a sentence."""
+    match = _END_OF_QUOTE.match(text, quote.end)
+    end = match.end() if match else quote.end
+    return end - (quote.kind == "claim" and end == quote.end and text[end - 1] in ".!?\u3002\uff01\uff1f")
+
+
 class CitationMark(NamedTuple):
     """A citation in an answer.
 
@@ -172,22 +210,13 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Verified
         inside = quotes[bisect_left(starts, cited.region[0]) : bisect_left(starts, cited.region[1])]
         for number in cited.mark.numbers:
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
-                start = cited.start if quote is None else _start(answer, cited, quote)
-                said = CitedStretch(number, stretch, (start, cited.end))
+                said = CitedStretch(number, stretch, (cited.start, cited.end))
                 more = {MARK: [cited.mark.start, cited.mark.end]}
                 block = _citation_block(
                     key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)}
                 )
                 blocks[str(block.get("id"))] = block
     return list(blocks.values())
-
-
-def _start(answer: str, cited: CitedStatement, quote: VerifiedQuote) -> int:
-    """Return where a statement begins whose quote may begin in a sentence before."""
-    if not cited.region[0] <= quote.start < cited.start < quote.end:
-        return cited.start
-    before = answer[quote.start - 1 : quote.start]
-    return quote.start - (bool(before.strip()) and not before.isalnum() and quote.start > cited.region[0])
 
 
 def _evidence(
@@ -198,7 +227,7 @@ def _evidence(
     for quote in quotes:
         placed = [stretch for place in quote.places if place.number == number and (stretch := _standing(place, texts))]
         yield from ((stretch, quote) for stretch in placed)
-        is_said = _is_wrong(quote) or quote.verdict == "paraphrase"
+        is_said = _is_wrong(quote) or quote.verdict in ("paraphrase", "supported", "unsupported")
         if not placed and is_said:
             yield _closest(number, texts, quote) or texts.excerpt(number), quote
         is_told = is_told or bool(placed) or is_said
@@ -299,7 +328,7 @@ def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStat
     groups = _group_marks(answer, list(_source_marks(answer, sources)))
     if not groups:
         return []
-    sentences = sentence_spans_of(answer)
+    sentences = sentences_in(answer)
     starts = [start for start, _ in sentences]
     edges = [0, *(group[-1].end for group in groups)]
     next_marks = [*(group[0].start for group in groups[1:]), len(answer)]

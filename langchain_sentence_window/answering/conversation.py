@@ -1,21 +1,18 @@
 """Numbers of sources through a conversation: a passage keeps its number, and none is shown twice.
 
-Each source that a model is shown has a number in its metadata. So the sources of a conversation are told by the
-messages of its tools, which hold them as artifacts. A message that is dropped or cleared takes what it showed along:
-that is shown again, under its old number if a later message names it. An answer of a chain says the numbers of its
-sources in its metadata. Where no messages are at hand, `Conversations` remembers the sources itself.
+Each source that a model is shown has a number in its metadata. The messages of tools hold their sources as artifacts,
+and an answer of a chain says the numbers of its sources in its metadata.
 """
 
-import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from itertools import chain
+from typing import NamedTuple
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._primitives import MAX_INDEX, Span
@@ -25,11 +22,8 @@ from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.splitting.blocks import trim
 
-from .citation_format import NUMBERS_OF_OPENED, MergedSpans, numbers_once
+from .citation_format import MergedSpans, numbers_once
 from .locations import offsets_key, sentences_of, text_name
-
-MOST_SOURCES = "most_sources"
-"""The key of a tool's metadata for the most sources that a call shows, unless it is asked for ``k``."""
 
 RECORD = "sentence_window_sources"
 """The key of an answer's metadata under which the numbers of its sources are."""
@@ -38,9 +32,6 @@ _DIGEST_CHARS = 16
 
 MAX_SOURCES = 1_000
 """The most sources of a conversation that are known. Of more, the first ones are shown again, with new numbers."""
-
-MAX_CONVERSATIONS = 1_000
-"""The most conversations that `Conversations` remembers, those that went on last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +49,73 @@ class NumberedSource:
     is_new: bool
 
 
+class NumberSeries(NamedTuple):
+    """The numbers that one of several agents or calls may give, so that they agree without asking each other.
+
+    Attributes:
+        first: The first of them.
+        step: From one to the next. Several calls of one message each take every n-th number.
+    """
+
+    first: int = 1
+    step: int = 1
+
+    def after(self, number: int) -> "NumberSeries":
+        """Return the rest of the series, above a number."""
+        steps = max(0, -((self.first - number - 1) // self.step))
+        return NumberSeries(self.first + steps * self.step, self.step)
+
+    def share(self, position: int, count: int) -> "NumberSeries":
+        """Return the part of one of several that share the series.
+
+        Args:
+            position: Which one, from 0.
+            count: How many there are.
+        """
+        return NumberSeries(self.first + position * self.step, self.step * count)
+
+
+ALL_NUMBERS = NumberSeries()
+
+
 class Conversation:
     """The sources that a model was shown in one conversation."""
 
     def __init__(
         self,
         sources: Iterable[Document] = (),
+        *,
         passages: Mapping[str, int] | None = None,
-        unshown: Iterable[int] = (),
+        shown: Iterable[int] = (),
+        series: NumberSeries = ALL_NUMBERS,
+        concurrent: MutableMapping[str, int] | None = None,
     ) -> None:
         """Take the sources that are known.
 
         Args:
             sources: Sources that were found, with their numbers in their metadata. Others are ignored.
             passages: Numbers of sources that aren't at hand, by their `passage_digest`.
-            unshown: Numbers of sources that the model can't read any more. They are shown again.
+            shown: Numbers of sources that the model can read. Other known ones are shown again.
+            series: The numbers to give, of which those are left out that known ones exceed.
+            concurrent: The numbers that concurrent calls have given, by `passage_digest`. Those given here are added.
         """
-        self._unshown = set(unshown)
+        self._shown = set(shown)
         self._known: OrderedDict[int, tuple[str, Span, str]] = OrderedDict()  # key, span and text by number
         self._begun: dict[tuple[str, int], str] = {}
         self._passages = dict(passages or {})
-        self._next = max(self._passages.values(), default=0) + 1
+        self._concurrent = {} if concurrent is None else concurrent
+        self._highest = max(self._passages.values(), default=0)
         for source in sources:
             if (number := number_of(source)) is not None:
                 self._remember(number, source)
+        self._series = series.after(self._highest)
 
     def add(self, documents: Iterable[Document], *, whole: bool = False) -> list[NumberedSource]:
         """Number sources that are to be shown.
 
         Args:
             documents: The sources, in order. They aren't changed.
-            whole: Whether a source stays whole if the conversation has shown a part of it.
+            whole: Whether all of each source is shown, whatever the conversation has shown before.
 
         Returns:
             The sources. One whose text stands in a source that is known has the number of that source. One that
@@ -96,13 +123,12 @@ class Conversation:
         """
         return [source for document in documents for source in self._added(document, whole=whole)]
 
-    def skip(self, numbers: int) -> None:
-        """Leave out as many numbers, which somebody else may give."""
-        self._next += numbers
-
     def _added(self, document: Document, *, whole: bool) -> list[NumberedSource]:
         (key, (start, end)), text = self._key(document), document.page_content
-        known = self._passages.get(passage_digest(document)) if self._passages else None
+        digest = passage_digest(document)
+        known = self._passages.get(digest, self._concurrent.get(digest))
+        if known is not None and known in self._known and self._known[known][2] != text:
+            known = None  # given in another branch of the conversation
         overlaps: list[tuple[Span, int]] = []
         for number, (other, span, known_text) in self._known.items():
             low, high = max(start, span[0]), min(end, span[1])
@@ -112,7 +138,7 @@ class Conversation:
                 overlaps.append(((low, high), number))
                 known = number if known is None and (low, high) == (start, end) else known
         if known is not None or whole or not overlaps:
-            return [self._source(document, known)]
+            return [self._source(document, known, is_new=whole)]
         shown = MergedSpans()
         for span, _ in overlaps:
             shown.add(span)
@@ -124,19 +150,25 @@ class Conversation:
             if text[low - start : high - start].strip()
         ]
 
-    def _source(self, document: Document, known: int | None) -> NumberedSource:
-        number = self._next if known is None else known
+    def _source(self, document: Document, known: int | None, *, is_new: bool = False) -> NumberedSource:
+        taken = {*self._known, *self._concurrent.values()}
+        while known is None and self._series.first in taken:
+            self._series = self._series.after(self._series.first)
+        number = self._series.first if known is None else known
         source = numbered(document, number)
         if number not in self._known:
             self._remember(number, source)
-        is_new = known is None or number in self._unshown
-        self._unshown.discard(number)
+        self._concurrent.setdefault(passage_digest(document), number)
+        self._series = self._series.after(number) if known is None else self._series
+        # A new passage is shown, even if some text pretends to be a source with its number.
+        is_new = is_new or known is None or number not in self._shown
+        self._shown.add(number)
         return NumberedSource(source, number, is_new)
 
     def _remember(self, number: int, document: Document) -> None:
         key, span = self._key(document)
         self._known.setdefault(number, (key, span, document.page_content))
-        self._next = max(self._next, number + 1)
+        self._highest = max(self._highest, number)
         if len(self._known) > MAX_SOURCES:
             self._known.popitem(last=False)
 
@@ -157,12 +189,22 @@ def shown_sources(messages: Iterable[object]) -> list[Document]:
     Returns:
         The sources in order, each with its number in its metadata as ``citation_number``; each number once.
     """
+    artifacts = [message.artifact for message in messages if isinstance(message, ToolMessage)]
+    return merge_sources(*(each for each in artifacts if isinstance(each, list | tuple)))
+
+
+def merge_sources(*several: Iterable[object]) -> list[Document]:
+    """Return the sources of several lists that have a number, each number once, in the order of their first places.
+
+    Of several sources with one number, such as a passage and a part of it that was shown again, the longest counts.
+    """
     found: dict[int, Document] = {}
-    for message in messages:
-        artifact = message.artifact if isinstance(message, ToolMessage) else None
-        for source in map(_as_document, artifact if isinstance(artifact, list | tuple) else ()):
-            if source is not None and (number := number_of(source)) is not None:
-                found.setdefault(number, source)
+    for source in map(_as_document, chain.from_iterable(several)):
+        number = None if source is None else number_of(source)
+        if number is None or source is None:
+            continue
+        if number not in found or len(source.page_content) > len(found[number].page_content):
+            found[number] = source
     return list(found.values())
 
 
@@ -255,72 +297,3 @@ def number_of(document: Document) -> int | None:
     """Return the number of a source in its conversation; ``None`` if it has none."""
     number = as_integer(document.metadata.get(CITATION_NUMBER))
     return number if number is not None and number > 0 else None
-
-
-def conversation_of(runtime: object, sizes: Mapping[str, int]) -> Conversation | None:
-    """Read the conversation from the state of an agent.
-
-    Several calls of one message run at the same time, and none sees what another one finds. So each call leaves out as
-    many numbers as the calls before it may give.
-
-    Args:
-        runtime: What LangGraph gives a tool: its ``state`` has the ``messages``, and ``tool_call_id`` names the call.
-        sizes: The most sources that a call of a tool shows, by the tool's name; those of other tools are told by their
-            `MOST_SOURCES`. A call may ask for ``k``.
-
-    Returns:
-        The conversation; ``None`` if there are no messages.
-    """
-    state = getattr(runtime, "state", None)
-    messages = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
-        return None
-    tools = [each for each in getattr(runtime, "tools", None) or () if isinstance(each, BaseTool)]
-    told = {each.name: as_integer((each.metadata or {}).get(MOST_SOURCES)) for each in tools}
-    known = {name: size for name, size in told.items() if size is not None} | dict(sizes)
-    sources = shown_sources(messages)
-    numbers = {number for number in map(number_of, sources) if number is not None}
-    conversation = Conversation(sources, unshown=numbers - _numbers_still_shown(messages))
-    conversation.skip(_given_beside(messages, getattr(runtime, "tool_call_id", None), known))
-    return conversation
-
-
-def _numbers_still_shown(messages: Iterable[object]) -> set[int]:
-    """Return the numbers of the sources that the messages of tools still show."""
-    texts = (message.text for message in messages if isinstance(message, ToolMessage) and message.artifact)
-    return {int(number) for text in texts for number in NUMBERS_OF_OPENED.findall(text)}
-
-
-def _given_beside(messages: Sequence[object], call_id: object, sizes: Mapping[str, int]) -> int:
-    """Count the numbers that other calls of the same message may give before a call."""
-    last = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
-    count = 0
-    for call in last.tool_calls if last is not None else ():
-        if call["id"] == call_id:
-            return count
-        if call["name"] in sizes:
-            asked = as_integer(call["args"].get("k"))
-            count += sizes[call["name"]] if asked is None else max(0, asked)
-    return 0
-
-
-class Conversations:
-    """Conversations whose messages aren't at hand, by the names of their threads."""
-
-    def __init__(self) -> None:
-        """Start without conversations."""
-        self._threads: OrderedDict[str, Conversation] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the conversations, which belong to the process."""
-        return (Conversations, ())
-
-    def add(self, thread: str, documents: Iterable[Document], *, whole: bool = False) -> list[NumberedSource]:
-        """Number sources that are to be shown in a thread; see `Conversation.add`."""
-        with self._lock:
-            conversation = self._threads.setdefault(thread, Conversation())
-            self._threads.move_to_end(thread)
-            if len(self._threads) > MAX_CONVERSATIONS:
-                self._threads.popitem(last=False)
-            return conversation.add(documents, whole=whole)

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window.answering.tools import create_tools
+from langchain_sentence_window.agents.tools import create_tools
 from langchain_sentence_window.documents.keys import WINDOW_KEYS, sentence_id
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings

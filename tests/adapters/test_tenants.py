@@ -324,15 +324,22 @@ async def chains(at: Road) -> None:
 
 @road
 async def tools(at: Road) -> None:
-    search, read = create_tools(at.retriever)
-    wide = {**at.config, "configurable": {"filter": at.theirs}}
-    for query in QUERIES:
-        await at.ask(search, "invoke", {"query": query, "k": 20}, wide)
-        await at.ask(search, "invoke", {"query": query, "filter": {"tenant": "theirs"}}, wide)
-    for doc_id in ("both", "m-0001"):
-        for first in range(10):
-            asked = {"doc_id": doc_id, "first": first, "last": first + 1, "before": 50, "after": 50}
-            await at.ask(read, "invoke", asked, wide)
+    names = ["search", "read_around", "documents", "outline", "find"]
+    search, read, documents, outline, find = create_tools(at.retriever, tools=names)
+    # A run can narrow the filter, but not widen it.
+    for given in (None, at.theirs, at.anything):
+        run = {**at.config, "configurable": {"filter": given}}
+        for query in QUERIES:
+            await at.ask(search, "invoke", {"query": query, "k": 20}, run)
+            await at.ask(search, "invoke", {"query": query, "filter": {"tenant": "theirs"}}, run)
+        for doc_id in ("both", "m-0001"):
+            for first in range(10):
+                asked = {"doc_id": doc_id, "first": first, "last": first + 1, "before": 50, "after": 50}
+                await at.ask(read, "invoke", asked, run)
+            await at.ask(outline, "invoke", {"doc_id": doc_id}, run)
+            await at.ask(find, "invoke", {"text": "seat", "doc_id": doc_id}, run)
+        await at.ask(documents, "invoke", {}, run)
+        await at.ask(find, "invoke", {"text": ".", "regex": True}, run)
 
 
 @road

@@ -209,8 +209,10 @@ def test_pieces_of_a_stitched_quote_are_cited_each() -> None:
     places = standing(1, 9, "Some words."), standing(1, 32, "A third one.")
     blocks = citation_blocks(answer, THREE, quotes=[quoted(answer, "Some words. A third one.", "stitched", *places)])
     assert [each["cited_text"] for each in blocks] == ["Some words.", "A third one."]
-    # The quote began before the sentence that the citation stands in.
-    assert {answer[each["start_index"] : each["end_index"]] for each in blocks} == {'"Some words. A third one."'}
+    # No sentence ends in a quote.
+    assert {answer[each["start_index"] : each["end_index"]] for each in blocks} == {
+        'It says "Some words. A third one."'
+    }
 
 
 def test_a_quote_after_its_citation_is_found_and_another_statements_is_not() -> None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from tests.house.tokens import report, tokens_by_folder
 from tests.house.tree import NAME, ROOT, Module, circles, imports, modules
 
-BUDGET = 379_000
+BUDGET = 385_000
 """The most tokens of code in the package. A commit that raises it says for which feature."""
 
 

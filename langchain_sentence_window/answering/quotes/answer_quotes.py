@@ -107,6 +107,11 @@ def quotes_in(answer: str) -> list[AnswerQuote]:
     return sorted(found, key=lambda each: (each.start, each.end))
 
 
+def sentences_in(answer: str) -> list[Span]:
+    """Return the spans of an answer's sentences; a citation after a full stop belongs to the sentence before it."""
+    return _sentences(answer, *_find_quotes_and_citations(answer))
+
+
 def without_sentences(answer: str, spans: Iterable[Span]) -> str:
     """Return an answer without the sentences, and the block quotes, that spans of it touch."""
     quoted, cited = _find_quotes_and_citations(answer)
@@ -115,7 +120,8 @@ def without_sentences(answer: str, spans: Iterable[Span]) -> str:
     parts, at = list[str](), 0
     for low, high in sorted(touched):
         parts.append(answer[at : max(at, low)])
-        at = max(at, high)
+        rest = answer[max(at, high) :]
+        at = len(answer) - len(rest.lstrip(" "))
     return "".join([*parts, answer[at:]]).strip()
 
 

@@ -22,11 +22,13 @@ from langchain_sentence_window.documents.window_runs import lines_touched, pages
 from langchain_sentence_window.errors import InvalidInputError
 
 from .answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
-from .normalized_text import is_unspaced, plain_text
+from .normalized_text import is_unspaced, plain_text, turns
 from .quote_search import Found, InOrder, Source, Wanted, find_in, find_in_order, pieces_of, quote_source, touching
 from .stitching import Stitching
 
-Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "paraphrase", "not_found"]
+Verdict: TypeAlias = Literal[
+    "verbatim", "normalized", "stitched", "misattributed", "paraphrase", "supported", "unsupported", "not_found"
+]
 """How a quotation agrees with the sources, see `VerifiedQuote`."""
 
 
@@ -101,6 +103,7 @@ class VerifiedQuote:
     - ``stitched``: it combines pieces that aren't together in a source.
     - ``misattributed``: it is verbatim or normalized, but in a source that it doesn't cite.
     - ``paraphrase``: it is a claim in the answer's own words, whether true or not; compare it with ``closest``.
+    - ``supported``, ``unsupported``: it is such a claim, and a judge said so; see `SentenceWindowMiddleware`.
     - ``not_found``: none of these.
 
     A quotation that marks omissions, by an ellipsis or by words in brackets, is verbatim or normalized if its pieces
@@ -198,6 +201,8 @@ def verify_quote(
     return VerifiedQuote("quotation", quote[start:end], start, end, numbers, verdict, places)
 
 
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
 LEAST_ALIKE = 0.5
 """The similarity below which a sentence isn't said to say what an answer does."""
 
@@ -246,6 +251,27 @@ def find_said(answer: str, windows: Iterable[Document]) -> AnswerPlace | None:
     doc_id, in_document = max(found.items(), key=lambda each: sum(weight for weight, _, _ in each[1]))
     are_exact = len(in_document) >= len(sentences) and all(is_exact for _, is_exact, _ in in_document)
     return AnswerPlace(doc_id, tuple(sorted({span for _, _, span in in_document})), are_exact)
+
+
+def states_something(answer: str, question: str, sources: Sequence[Document], *, has_searched: bool) -> bool:
+    """Return whether an answer that cites nothing states something of its sources.
+
+    It does if it repeats a sentence of a source, or a number that the question doesn't have. Otherwise it does if it
+    follows a search and contains no negation: "the documents don't say it" states nothing of them.
+
+    Args:
+        answer: The answer.
+        question: The question.
+        sources: The sources that the model was shown.
+        has_searched: Whether it was shown some of them for this question.
+    """
+    sentences = [answer[start:end] for start, end in sentence_spans_of(answer)]
+    statements = [each for each in sentences if not each.rstrip().endswith(("?", "\uff1f"))]
+    texts = "\n".join(source.page_content for source in sources)
+    told = set(_NUMBER.findall(texts)) - set(_NUMBER.findall(question))
+    if any(find_said(each, sources) or told & set(_NUMBER.findall(each)) for each in statements):
+        return True
+    return has_searched and bool(statements) and not any(map(turns, statements))
 
 
 def _sentences_around(place: QuotedPlace) -> Span | None:

@@ -14,22 +14,18 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, Field
 
 from langchain_sentence_window._io import ASYNC, IO, arun
-from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, encodable, grown, runs_of
+from langchain_sentence_window._primitives import STORABLE_ID, encodable, grown, runs_of
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.agents.reading import read_document, read_sentences, unsearched_window
+from langchain_sentence_window.agents.source_labels import read_doc_id
+from langchain_sentence_window.agents.tools import MAX_ARGUMENT_CHARS
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.conversation import number_of
 from langchain_sentence_window.answering.links import link_to
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
-from langchain_sentence_window.answering.tools import (
-    MAX_ARGUMENT_CHARS,
-    no_document,
-    read_doc_id,
-    read_sentence_range,
-    unsearched_window,
-)
 from langchain_sentence_window.documents import keys
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit
 from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
@@ -43,10 +39,9 @@ MAX_FETCHED_CHARS = 30_000
 MAX_FETCHED_SENTENCES = 500
 """The most sentences on each side of a passage that one call returns."""
 
+
 MAX_DOCUMENT_SENTENCES = 20_000
 """The most sentences of a document in which a quote is looked for."""
-
-_BATCH_SIZE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,8 @@ async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None)
     first, last = passage or (0, MAX_FETCHED_SENTENCES)
     last = min(last, first + MAX_FETCHED_SENTENCES)
     margin = MAX_FETCHED_SENTENCES + 1 if passage else 1  # one more tells whether the document goes on
-    read = await read_sentence_range(io, scope, doc_id, range(max(0, first - margin), last + margin + 1))
+    wanted = range(max(0, first - margin), last + margin + 1)
+    read = await read_sentences(io, scope, [(doc_id, index) for index in wanted])
     there = sorted(index for _, index in read if first <= index <= last)
     if not there:
         return None
@@ -101,26 +97,24 @@ async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None)
     return Excerpt(document, before, after)
 
 
-async def read_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
-    """Read a document up to `MAX_DOCUMENT_SENTENCES`, as one Document for each unbroken run that may be read.
+async def read_runs(io: IO, scope: Scope, given: str) -> list[Document]:
+    """Read a document as far as one call reads, as one Document for each unbroken run that may be read.
+
+    Args:
+        io: Makes the calls.
+        scope: The store, and what of it may be read.
+        given: Its ``doc_id``, also as a label quotes it.
 
     Raises:
-        ToolException: The store can't fetch by id.
+        ToolException: There is no such document, none that may be read, or the store can't fetch by id.
     """
-    return await in_one_state(scope, lambda scope: _all_runs(io, scope, doc_id))
+    return await in_one_state(scope, lambda scope: _all_runs(io, scope, given))
 
 
-async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
-    read: dict[SentenceKey, StoredSentence] = {}
-    for start in range(0, MAX_DOCUMENT_SENTENCES, _BATCH_SIZE):
-        found = await read_sentence_range(io, scope, doc_id, range(start, start + _BATCH_SIZE))
-        read |= found
-        # Under a filter, sentences may be missing from the middle; without one, only the end has none after it.
-        if len(found) < _BATCH_SIZE and scope.filter is None:
-            break
-    return [
-        await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in runs_of(sorted(index for _, index in read))
-    ]
+async def _all_runs(io: IO, scope: Scope, given: str) -> list[Document]:
+    read = await read_document(io, scope, given, MAX_DOCUMENT_SENTENCES)
+    doc_id = next(iter(read))[0]
+    return [await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in runs_of(index for _, index in read)]
 
 
 async def _window(io: IO, scope: Scope, read: SentencesByKey, doc_id: str, sentences: Sentences) -> Document:
@@ -186,7 +180,7 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
     Raises:
         ToolException: There is no such document, or none that may be read.
     """
-    own = [] if given is None else await _document(retriever, given)
+    own = [] if given is None else await arun(partial(read_runs, scope=retriever.scope(), given=given))
     names = {document.metadata[keys.DOC_ID] for document in own}
     others: list[Document] = []
     for document in await _search(retriever, quote):
@@ -203,13 +197,6 @@ def place_document(place: QuotedPlace) -> Document:
     if first is None or last is None:
         return narrowed
     return narrowed.model_copy(update={"metadata": {**narrowed.metadata, keys.SENTENCES: [first, last]}})
-
-
-async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
-    for doc_id in filter(STORABLE_ID.fullmatch, dict.fromkeys([given, read_doc_id(given)])):
-        if found := await arun(partial(read_runs, scope=retriever.scope(), doc_id=doc_id)):
-            return found
-    raise no_document(given)
 
 
 async def _search(retriever: SentenceWindowRetriever, quote: str) -> Sequence[Document]:

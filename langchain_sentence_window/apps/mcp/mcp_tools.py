@@ -20,7 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from langchain_sentence_window._io import ASYNC, arun
 from langchain_sentence_window._primitives import STORABLE_ID
-from langchain_sentence_window.answering import tools
+from langchain_sentence_window.agents import tools
+from langchain_sentence_window.agents.reading import MAX_SENTENCES
+from langchain_sentence_window.agents.source_labels import NOTHING_FOUND, source_blocks
+from langchain_sentence_window.agents.tool_errors import advice, explained, no_document
 from langchain_sentence_window.answering.citation_format import source_number
 from langchain_sentence_window.answering.locations import doubt_about
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
@@ -195,7 +198,7 @@ class _AdvisingTool(Tool):
             raise UnexpectedToolError(f"{self.name} {_FAILED}") from cause
         except ToolError as error:
             cause = error.__cause__
-            told = tools.explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
+            told = explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
             raise ToolError(told) from cause
 
 
@@ -208,25 +211,25 @@ class _ToolFunctions:
     url_of: UrlOf | None
 
     async def search(self, session: RunnableConfig, **query: Any) -> _Answer:
-        found = await self.reader.found(ASYNC, session, **query)
+        found = await self.reader.search(ASYNC, session, None, tools.SearchArguments(**query))
         known = {each.number: each.document for each in found if not each.is_new}
         notes = [doubt_about([each.document for each in found]), _also_found(known) if known else ""]
-        said = " ".join(filter(None, notes)) if found else tools.NOTHING_FOUND
+        said = " ".join(filter(None, notes)) if found else NOTHING_FOUND
         note = {"note": said} if said else {}
         new = self._passages([each.document for each in found if each.is_new])
-        return SearchToolResult(results=new, **note), tools.source_blocks(found)
+        return SearchToolResult(results=new, **note), source_blocks(found)
 
     async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
-        found = await self.reader.read(ASYNC, session, **place)
+        found = await self.reader.read_around(ASYNC, session, None, tools.ReadArguments(**place))
         passages = self._passages([each.document for each in found])
-        return ReadResult(results=passages), tools.source_blocks(found)
+        return ReadResult(results=passages), source_blocks(found)
 
     async def fetch(self, session: RunnableConfig, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
             excerpt = await arun(partial(read_excerpt, scope=self.retriever.scope(), doc_id=doc_id, passage=passage))
             if excerpt is not None:
                 return self._fetched(session, id, excerpt)
-        raise tools.no_document(id)
+        raise no_document(id)
 
     async def verify_quote(self, session: RunnableConfig, quote: str, doc_id: str | None = None) -> _Answer:
         if not STORABLE_ID.fullmatch(quote):
@@ -240,7 +243,7 @@ class _ToolFunctions:
         is_nowhere = found.verdict == "not_found" and doc_id is not None
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
-        shown = tools.source_blocks(sources) if sources else ""
+        shown = source_blocks(sources) if sources else ""
         return result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip()
 
     def _passages(self, documents: Sequence[Document]) -> list[ToolPassage]:
@@ -253,7 +256,7 @@ class _ToolFunctions:
         note = _note(excerpt)
         if note:
             fields["note"] = note
-        return FetchResult(**fields, metadata=metadata), f"{tools.source_blocks(sources)}\n\n{note}".rstrip()
+        return FetchResult(**fields, metadata=metadata), f"{source_blocks(sources)}\n\n{note}".rstrip()
 
 
 def mcp_tools(
@@ -324,12 +327,9 @@ def _tool(
         try:
             answer, sources = await _patiently(partial(function, _session(context), **arguments), timeout)
         except ToolException as error:
-            # What is wrong with the index is nothing that a model can mend, and may hold a path.
-            if error.__cause__ is not None and not isinstance(error.__cause__, _MISTAKES):
-                raise error.__cause__ from error.__cause__.__cause__
             raise ToolError(str(error)) from None
         except _MISTAKES as error:
-            raise ToolError(str(tools.advice(error))) from error
+            raise ToolError(str(advice(error))) from error
         content = answer.model_dump(mode="json", exclude_unset=True)
         shown = answer.model_dump_json(exclude_unset=True) if text == "json" else sources
         return CallToolResult(content=[TextContent(type="text", text=shown)], structured_content=content)
@@ -367,10 +367,8 @@ def _also_found(known: Mapping[int, Document]) -> str:
 
 def _note(excerpt: Excerpt) -> str:
     first, last = excerpt.document.metadata[SENTENCES]
-    before = (
-        f"before sentence {first} (read_around with first={first}, last={first}, before={tools.MAX_SENTENCES}, after=0)"
-    )
-    after = f"after sentence {last} (read_around with first={last}, last={last}, before=0, after={tools.MAX_SENTENCES})"
+    before = f"before sentence {first} (read_around with first={first}, last={first}, before={MAX_SENTENCES}, after=0)"
+    after = f"after sentence {last} (read_around with first={last}, last={last}, before=0, after={MAX_SENTENCES})"
     sides = [side for side, goes_on in ((before, excerpt.goes_on_before), (after, excerpt.goes_on_after)) if goes_on]
     return f"The document goes on {' and '.join(sides)}." if sides else ""
 

@@ -17,9 +17,9 @@ from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.hosts import LOOPBACK
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.apps.mcp.mcp_transports import http_app
+from tests.agents.test_tools import ScriptedChat, call
 from tests.answering.mcp.conftest import TEXT
 from tests.answering.mcp.test_http import TOKEN, listening
-from tests.answering.test_tools import ScriptedChat, call
 
 ROOT = Path(__file__).parents[3]
 FOUND = "<source>\n[1] terms.md, line 1 · doc_id: terms · first: 2 · last: 2\nA refund is quick.\n</source>"

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.answering.tools import MAX_ADVICE_CHARS
+from langchain_sentence_window.agents.tool_errors import MAX_ADVICE_CHARS
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.apps.mcp.mcp_tools import MAX_QUERY_CHARS, MAX_QUOTE_CHARS
 from tests.answering.mcp.conftest import Call, called, text_of
