@@ -12,12 +12,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, get_args
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain.agents.middleware.types import (
-    ExtendedModelResponse,
-    OmitFromOutput,
-    PrivateStateAttr,
-    ToolCallRequest,
-)
+from langchain.agents.middleware.types import ExtendedModelResponse, OmitFromOutput, PrivateStateAttr, ToolCallRequest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.content import Citation as CitationBlock
@@ -31,12 +26,7 @@ from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window._validation import checked_choice, checked_flag
 from langchain_sentence_window.answering.citation_format import HOW_TO_CITE, SHOWN_SOURCES
 from langchain_sentence_window.answering.citations import find_citations
-from langchain_sentence_window.answering.conversation import (
-    NumberedSource,
-    merge_sources,
-    number_of,
-    shown_sources,
-)
+from langchain_sentence_window.answering.conversation import NumberedSource, merge_sources, number_of, shown_sources
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.request import MAX_QUERY_CHARS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -53,6 +43,8 @@ Keep: TypeAlias = Literal["cited", "all"]
 """Which sources of earlier turns a model is shown again."""
 
 CITATIONS = "citations"
+"""What the last answer cites, in the state of an agent with the middleware."""
+
 _TURN, _SENT_BACK = "turn", "sent back"
 
 INSTRUCTIONS = f"""\
@@ -95,7 +87,7 @@ class SentenceWindowState(AgentState[Any]):
 
 
 class SentenceWindowMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Gives an agent of LangChain the documents of an index, and answers with citations that hold.
+    """Gives an agent of LangChain the documents of an index, and verifiable citations.
 
     ``agent.invoke(...)`` returns, besides its messages, ``citations``: what the last answer cites, see
     `citation_blocks`; and ``sources``: all that the conversation was shown. Each passage has one number in a
@@ -220,15 +212,20 @@ class SentenceWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         return {**update, SOURCES: [each.document for each in found]}
 
     async def _asked(self, io: IO, given: ModelRequest[Any], handler: Any) -> ExtendedModelResponse[Any]:
-        request, begin = self._as_read(given), _begin_of_turn(given)
+        state: Any = given.state
+        known = state.get(NOTES, {})
+        # Also those of tools without the middleware.
+        sources = merge_sources(state.get(SOURCES, ()), shown_sources(state["messages"]))
+        begin = _begin_of_turn(given.messages, known)
+        request = self._as_read(given, begin, sources, known)
         response: ModelResponse[Any] = await io.call(handler, handler, request)
-        answer, sources = _answer_of(response), _sources_of(given)
+        answer = _answer_of(response)
         notes: dict[str, Any] = {READ: numbers_shown(request.messages)}
-        turn = _notes(given).get(_TURN)
-        if answer is not None and self.require_citations and _notes(given).get(_SENT_BACK) != turn:
+        turn = known.get(_TURN)
+        if answer is not None and self.require_citations and known.get(_SENT_BACK) != turn:
             question = given.messages[begin].text if begin < len(given.messages) else ""
-            has_searched = bool(numbers_shown(request.messages[begin:]))
-            if await lacks_citation(io, answer, question, sources, has_searched=has_searched, judge=self.judge):
+            found = numbers_shown(request.messages[begin:])
+            if await lacks_citation(io, answer, question, sources, has_searched=bool(found), judge=self.judge):
                 notes[_SENT_BACK] = turn
                 messages = [*request.messages, answer, HumanMessage(_CITE)]
                 second: ModelResponse[Any] = await io.call(handler, handler, request.override(messages=messages))
@@ -241,18 +238,27 @@ class SentenceWindowMiddleware(AgentMiddleware[Any, Any, Any]):
             response = replace(response, result=[*response.result[:-1], answer])
         return ExtendedModelResponse(response, Command(update={NOTES: notes, CITATIONS: citations}))
 
-    def _as_read(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        """Return a request with the messages that the model is to read."""
-        sources = {number_of(source): source for source in _sources_of(request)}
-        begin = _begin_of_turn(request) if self.keep == "cited" else 0
+    def _as_read(
+        self, request: ModelRequest[Any], begin: int, sources: Sequence[Document], notes: Mapping[str, Any]
+    ) -> ModelRequest[Any]:
+        """Return a request with the messages that the model is to read.
+
+        Args:
+            request: The request.
+            begin: Where the turn begins.
+            sources: The sources of the conversation.
+            notes: What was noted of it.
+        """
+        by_number = {number_of(source): source for source in sources}
+        begin = begin if self.keep == "cited" else 0
         answers = [message for message in request.messages[:begin] if isinstance(message, AIMessage)]
-        cited = {each.number for answer in answers for each in find_citations(answer, sources.values())}
+        uncited = by_number.keys() - {each.number for one in answers for each in find_citations(one, sources)}
         messages: list[AnyMessage] = []
         for position, message in enumerate(request.messages):
-            dropped = sources.keys() - cited if position < begin else set()
+            dropped = uncited if position < begin else set()
             if isinstance(message, HumanMessage):
-                numbers = [each for each in _notes(request).get(self._searched(message), ()) if each not in dropped]
-                found = [NumberedSource(sources[number], number, is_new=True) for number in numbers]
+                numbers = [each for each in notes.get(self._searched(message), ()) if each not in dropped]
+                found = [NumberedSource(by_number[number], number, is_new=True) for number in numbers]
                 content = _joined(source_blocks(found) if found else "", message.content)
                 messages.append(message.model_copy(update={"content": content}))
             elif isinstance(message, ToolMessage) and message.name in self._names:
@@ -270,8 +276,8 @@ class SentenceWindowMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _shared(self, request: ToolCallRequest) -> ToolCallRequest:
         """Return the call of another tool, which may start a subagent, with the numbers that it may give."""
-        call = AgentCall.of(request.state, request.tool_call["id"])
-        if call is None or is_own_tool(request.tool) or not isinstance(request.state, Mapping):
+        call = None if is_own_tool(request.tool) else AgentCall.of(request.state, request.tool_call["id"])
+        if call is None or not isinstance(request.state, Mapping):
             return request
         state = {**request.state, SHARE: [*call.series, call.group]}
         return replace(request, state=state, runtime=replace(request.runtime, state=state))
@@ -290,25 +296,13 @@ def _answer_of(response: ModelResponse[Any]) -> AIMessage | None:
     return last if last.text.strip() else None
 
 
-def _sources_of(request: ModelRequest[Any]) -> list[Document]:
-    """Return the sources of the conversation, also those of tools without the middleware."""
-    state: Any = request.state
-    return merge_sources(state.get(SOURCES, ()), shown_sources(state["messages"]))
-
-
-def _notes(request: ModelRequest[Any]) -> dict[str, Any]:
-    state: Any = request.state
-    notes: dict[str, Any] = state.get(NOTES, {})
-    return notes
-
-
-def _begin_of_turn(request: ModelRequest[Any]) -> int:
+def _begin_of_turn(messages: Sequence[AnyMessage], notes: Mapping[str, Any]) -> int:
     """Return where the turn begins that the model is in.
 
     Not at the last message of a user, as programs add reminders and pictures as such messages within a turn.
     """
-    ids, turn = [message.id for message in request.messages], _notes(request).get(_TURN)
-    return ids.index(turn) if turn in ids else _after_last_answer(request.messages)
+    ids, turn = [message.id for message in messages], notes.get(_TURN)
+    return ids.index(turn) if turn in ids else _after_last_answer(messages)
 
 
 def _after_last_answer(messages: Sequence[AnyMessage]) -> int:

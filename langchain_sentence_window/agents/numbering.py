@@ -71,14 +71,15 @@ class AgentCall:
             case [int(first), int(every), str(group)]:
                 series = NumberSeries(first, every)
         # Also of messages whose artifacts are lost, as a client may keep texts alone.
-        series = series.after(max([0, *numbers_shown(messages), *filter(None, map(number_of, sources))]))
+        in_messages = numbers_shown(messages)
+        series = series.after(max([0, *in_messages, *filter(None, map(number_of, sources))]))
         last = next((each for each in reversed(messages) if isinstance(each, AIMessage)), AIMessage(""))
         calls: list[object] = [call["id"] for call in last.tool_calls]
         if call_id in calls:
             series = series.share(calls.index(call_id), len(calls))
             # Not by the id alone: programs that set their own ids repeat them.
             group = group or f"{last.id} {last.tool_calls!r}"
-        shown = (_value(state, NOTES) or {}).get(READ, numbers_shown(messages))
+        shown = (_value(state, NOTES) or {}).get(READ, in_messages)
         return cls(sources, shown, series, group)
 
 
@@ -101,7 +102,7 @@ class SourceNumbers:
         self._groups: OrderedDict[tuple[str, str], dict[str, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> Any:
         """Pickle without the conversations, which belong to the process."""
         return (SourceNumbers, ())
 
@@ -119,15 +120,15 @@ class SourceNumbers:
             documents: The sources. They aren't changed.
             config: The configuration of the run. Without an agent, its ``thread_id`` names the conversation.
             call: The call of an agent; ``None`` elsewhere.
-            whole: Whether all of each source is shown, whatever the conversation has shown before.
+            whole: Whether all of each source is shown, regardless of what the conversation has shown before.
         """
         thread = config.get("configurable", {}).get("thread_id", "")
         with self._lock:
             if call is not None:
-                concurrent = _latest(self._groups, (str(thread), call.group), {}) if call.group else {}
+                concurrent = _recent(self._groups, (str(thread), call.group), {}) if call.group else {}
                 conversation = Conversation(call.sources, shown=call.read, series=call.series, concurrent=concurrent)
             elif thread is not None:
-                conversation = _latest(self._threads, str(thread), Conversation())
+                conversation = _recent(self._threads, str(thread), Conversation())
             else:
                 conversation = Conversation()
             found = conversation.add(documents, whole=whole)
@@ -138,7 +139,7 @@ class SourceNumbers:
         return [replace(each, is_new=True) for each in found]
 
 
-def _latest(kept: OrderedDict[Any, Any], key: object, new: object) -> Any:
+def _recent(kept: OrderedDict[Any, Any], key: object, new: object) -> Any:
     """Return the value of a key, or a new one, and drop the least recently used one."""
     found = kept.setdefault(key, new)
     kept.move_to_end(key)

@@ -1,7 +1,7 @@
 """Reading an index without a search: around a passage, one document, or all documents that a filter allows."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby, pairwise
 from unicodedata import normalize
@@ -131,26 +131,29 @@ def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:
     return next(run for run in runs_of(there) if inside[0] in run)
 
 
-async def read_document(io: IO, scope: Scope, given: str, most: int = MAX_INDEX) -> SentencesByKey:
+async def read_document(io: IO, scope: Scope, given: str) -> SentencesByKey:
     """Read a document as far as it may be read, in order.
 
     Args:
         io: Makes the calls.
         scope: The store, and what of it may be read.
         given: Its ``doc_id``, also as a label quotes it.
-        most: How many sentences to read at most.
 
     Raises:
         ToolException: There is no such document, none that may be read, or the store can't fetch by id.
     """
     for doc_id in names_meant(given):
-        if read := await _read_documents(io, scope, {doc_id: most}):
+        if read := await read_documents(io, scope, {doc_id: MAX_INDEX}):
             return read
     raise no_document(given)
 
 
-async def _read_documents(io: IO, scope: Scope, counts: Mapping[str, int]) -> SentencesByKey:
-    """Read documents, of each as many sentences as it has at most, in order."""
+async def read_documents(io: IO, scope: Scope, counts: Mapping[str, int]) -> SentencesByKey:
+    """Read documents, of each as many sentences as it has at most, in order.
+
+    Raises:
+        ToolException: The store can't fetch by id.
+    """
     read: dict[SentenceKey, StoredSentence] = {}
     # Of each document the indexes to read next, how many sentences are missing, and after which index they are.
     waiting = {doc_id: (range(min(count, _BATCH_SIZE)), count, -1) for doc_id, count in counts.items()}
@@ -189,16 +192,14 @@ async def find_passages(
     passages: list[Document] = []
     others, room = 0, MAX_FOUND_CHARS
     async for read in _read_batches(io, scope, doc_id):
-        for name, sentences in groupby(read.values(), key=lambda sentence: sentence.doc_id):
-            for run in runs_of(await io.compute(_matching, list(sentences), matches)):
-                for part in (run[at : at + MAX_FOUND_SENTENCES] for at in range(0, len(run), MAX_FOUND_SENTENCES)):
-                    size = read[name, part[-1]].end - read[name, part[0]].start
-                    if len(passages) == MAX_FOUND or size > room:
-                        others += 1
-                        continue
-                    room -= size
-                    hits = tuple(as_hit(read[name, index], 0.0) for index in part)
-                    passages.append(await unsearched_window(io, scope, Window(name, part[0], part[-1], hits), read))
+        for name, run in await io.compute(_matching_runs, read, matches):
+            size = read[name, run[-1]].end - read[name, run[0]].start
+            if len(passages) == MAX_FOUND or size > room:
+                others += 1
+                continue
+            room -= size
+            hits = tuple(as_hit(read[name, index], 0.0) for index in run)
+            passages.append(await unsearched_window(io, scope, Window(name, run[0], run[-1], hits), read))
     return passages, others
 
 
@@ -207,21 +208,31 @@ async def _read_batches(io: IO, scope: Scope, doc_id: str) -> AsyncIterator[Sent
     if doc_id:
         yield await read_document(io, scope, doc_id)
         return
-    batch: dict[str, int] = {}
+    batch, size = dict[str, int](), 0
     for each in await scope.adapter.list_documents(io, scope.filter):
         batch[each.doc_id] = each.sentences
-        if sum(batch.values()) >= _BATCH_SIZE:
-            yield await _read_documents(io, scope, batch)
-            batch = {}
-    yield await _read_documents(io, scope, batch)
+        size += each.sentences
+        if size >= _BATCH_SIZE:
+            yield await read_documents(io, scope, batch)
+            batch, size = {}, 0
+    yield await read_documents(io, scope, batch)
 
 
-def _matching(sentences: Iterable[StoredSentence], matches: Callable[[str], bool]) -> list[int]:
+def _matching_runs(read: SentencesByKey, matches: Callable[[str], bool]) -> list[tuple[str, list[int]]]:
+    """Return unbroken runs of sentences that match, at most `MAX_FOUND_SENTENCES` long, each with its document."""
+    found: list[tuple[str, list[int]]] = []
+    for name, sentences in groupby(read.values(), key=lambda sentence: sentence.doc_id):
+        for run in runs_of(_matching(list(sentences), matches)):
+            starts = range(0, len(run), MAX_FOUND_SENTENCES)
+            found += [(name, run[start : start + MAX_FOUND_SENTENCES]) for start in starts]
+    return found
+
+
+def _matching(sentences: Sequence[StoredSentence], matches: Callable[[str], bool]) -> list[int]:
     """Return the indexes of the sentences that match, or that do together with the next one, in order."""
-    ordered = list(sentences)
-    found = {sentence.index for sentence in ordered if matches(sentence.text)}
+    found = {sentence.index for sentence in sentences if matches(sentence.text)}
     pairs = set[int]()
-    for one, two in pairwise(ordered):
+    for one, two in pairwise(sentences):
         if found.isdisjoint((one.index, two.index)) and one.index == two.index - 1:
             pairs |= {one.index, two.index} if matches(one.text + one.separator + two.text) else set()
     return sorted(found | pairs)
@@ -243,7 +254,7 @@ def words_matcher(words: str) -> Callable[[str], bool]:
 
     wanted = plain(words)
     if not wanted:
-        raise ToolException("There are no words to find. Give some, as they stand in a document.")
+        raise ToolException("There are no words to find. Give some, as they appear in a document.")
     return lambda text: wanted in plain(text)
 
 

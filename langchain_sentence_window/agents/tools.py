@@ -45,7 +45,7 @@ Result: TypeAlias = tuple[str, list[Document]]
 """The text for the model, and its sources as the artifact."""
 
 Runtime = Annotated[Any, InjectedToolArg]
-"""The argument that LangGraph gives a tool, which a model isn't told of: the state of the conversation and the call."""
+"""The argument that LangGraph injects, which the model doesn't see: the state of the conversation and the call."""
 
 
 class Arguments(BaseModel):
@@ -183,7 +183,7 @@ def create_tools(
     its sentences. The artifact is the list of Documents. After a wrong call, the model gets a text that says what to
     do.
 
-    All tools read only what the retriever's filter allows, whatever a model asks for. A run can narrow it:
+    All tools read only what the retriever's filter allows, regardless of what a model asks for. A run can narrow it:
     ``agent.invoke(..., {"configurable": {"filter": {"tenant": "a"}}})``.
 
     In a conversation, each passage has its own number and keeps it. A search shows new passages, and only the numbers
@@ -310,7 +310,7 @@ class Reader:
             config: The configuration of the run.
             runtime: What LangGraph gives a tool: its ``state`` has the ``messages``, and ``tool_call_id`` names the
                 call.
-            whole: Whether all of each is shown, whatever the conversation has shown before.
+            whole: Whether all of each is shown, regardless of what the conversation has shown before.
         """
         call = AgentCall.of(getattr(runtime, "state", None), getattr(runtime, "tool_call_id", None))
         return self.numbers.add(documents, config, call, whole=whole)

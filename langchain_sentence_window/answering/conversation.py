@@ -103,7 +103,8 @@ class Conversation:
         self._known: OrderedDict[int, tuple[str, Span, str]] = OrderedDict()  # key, span and text by number
         self._begun: dict[tuple[str, int], str] = {}
         self._passages = dict(passages or {})
-        self._concurrent = {} if concurrent is None else concurrent
+        self._concurrent = concurrent
+        self._taken = set((concurrent or {}).values())
         self._highest = max(self._passages.values(), default=0)
         for source in sources:
             if (number := number_of(source)) is not None:
@@ -115,7 +116,7 @@ class Conversation:
 
         Args:
             documents: The sources, in order. They aren't changed.
-            whole: Whether all of each source is shown, whatever the conversation has shown before.
+            whole: Whether all of each source is shown, regardless of what the conversation has shown before.
 
         Returns:
             The sources. One whose text stands in a source that is known has the number of that source. One that
@@ -125,8 +126,7 @@ class Conversation:
 
     def _added(self, document: Document, *, whole: bool) -> list[NumberedSource]:
         (key, (start, end)), text = self._key(document), document.page_content
-        digest = passage_digest(document)
-        known = self._passages.get(digest, self._concurrent.get(digest))
+        known = self._given_to(document)
         if known is not None and known in self._known and self._known[known][2] != text:
             known = None  # given in another branch of the conversation
         overlaps: list[tuple[Span, int]] = []
@@ -151,19 +151,31 @@ class Conversation:
         ]
 
     def _source(self, document: Document, known: int | None, *, is_new: bool = False) -> NumberedSource:
-        taken = {*self._known, *self._concurrent.values()}
-        while known is None and self._series.first in taken:
-            self._series = self._series.after(self._series.first)
-        number = self._series.first if known is None else known
+        number = self._next_number() if known is None else known
         source = numbered(document, number)
         if number not in self._known:
             self._remember(number, source)
-        self._concurrent.setdefault(passage_digest(document), number)
-        self._series = self._series.after(number) if known is None else self._series
+        if self._concurrent is not None:
+            self._concurrent.setdefault(passage_digest(document), number)
         # A new passage is shown, even if some text pretends to be a source with its number.
         is_new = is_new or known is None or number not in self._shown
         self._shown.add(number)
         return NumberedSource(source, number, is_new)
+
+    def _given_to(self, document: Document) -> int | None:
+        """Return the number of a passage by its digest; ``None`` if it isn't known."""
+        if not self._passages and not self._concurrent:
+            return None
+        digest = passage_digest(document)
+        return self._passages.get(digest, (self._concurrent or {}).get(digest))
+
+    def _next_number(self) -> int:
+        """Take the next number that no concurrent call has given."""
+        while True:
+            number = self._series.first
+            self._series = self._series.after(number)
+            if number not in self._taken:
+                return number
 
     def _remember(self, number: int, document: Document) -> None:
         key, span = self._key(document)

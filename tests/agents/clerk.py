@@ -46,8 +46,8 @@ def tokens_in(messages: Sequence[BaseMessage]) -> int:
 class Clerk(BaseChatModel):
     """Searches until it reads the answer to the last question, and quotes it."""
 
-    beside: tuple[ToolCall, ...] = ()
-    """Calls that it makes beside each search."""
+    parallel: tuple[ToolCall, ...] = ()
+    """Calls that it makes in parallel to each search."""
 
     task: str | None = None
     """The name of a subagent that searches in its place."""
@@ -89,5 +89,5 @@ class Clerk(BaseChatModel):
         if self.task is not None:
             name, args = "task", {"description": asked, "subagent_type": self.task}
         call = ToolCall(name=name, args=args, id=f"c{len(self.read)}")
-        beside = [ToolCall(**{**each, "id": f"{each['id']}{len(self.read)}"}) for each in self.beside]
-        return AIMessage("", tool_calls=[call, *beside])
+        parallel = [ToolCall(**{**each, "id": f"{each['id']}{len(self.read)}"}) for each in self.parallel]
+        return AIMessage("", tool_calls=[call, *parallel])

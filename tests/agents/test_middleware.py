@@ -1,4 +1,4 @@
-"""An agent with the middleware cites what it was shown, whatever else edits its messages."""
+"""An agent with the middleware cites what it was shown, even if other middleware edits its messages."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def summarizing() -> AgentMiddleware[Any, Any, Any]:
 
 Others = Callable[[SentenceWindowMiddleware], list[Any]]
 SIGNS = {"clearing": "[cleared]", "summarization": "They talked about bills."}
-BESIDE: dict[str, Others] = {
+OTHERS: dict[str, Others] = {
     "plain": lambda it: [it],
     "trimming": lambda it: [keep_the_last_messages, it],
     "trimming after it": lambda it: [it, keep_the_last_messages],
@@ -120,12 +120,12 @@ BESIDE: dict[str, Others] = {
 
 
 @pytest.mark.parametrize("keep", ["cited", "all"])
-@pytest.mark.parametrize("beside", BESIDE)
-async def test_five_turns_beside_other_middleware(
-    retriever: SentenceWindowRetriever, way: Invoke, beside: str, keep: Any
+@pytest.mark.parametrize("others", OTHERS)
+async def test_five_turns_with_other_middleware(
+    retriever: SentenceWindowRetriever, way: Invoke, others: str, keep: Any
 ) -> None:
     model = Clerk()
-    middleware = BESIDE[beside](SentenceWindowMiddleware(retriever, keep=keep))
+    middleware = OTHERS[others](SentenceWindowMiddleware(retriever, keep=keep))
     agent = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
     asked = [*QUESTIONS, QUESTIONS[0]]  # what was dropped is found again, under its number
     states = await converse(way, agent, asked)
@@ -133,14 +133,16 @@ async def test_five_turns_beside_other_middleware(
     numbers = [state["citations"][0]["extras"]["number"] for state in states]
     assert numbers[0] == numbers[-1]
     read = "\n".join(message.text for messages in model.read for message in messages)
-    assert SIGNS.get(beside, "") in read  # the other middleware did something
-    if "trimming" in beside:
+    assert SIGNS.get(others, "") in read  # the other middleware did something
+    if "trimming" in others:
         assert QUESTIONS[0] not in "".join(message.text for message in model.read[-3])
 
 
 async def test_five_turns_with_calls_that_run_at_the_same_time(retriever: SentenceWindowRetriever, way: Invoke) -> None:
-    beside = tuple(ToolCall(name="search", args={"query": each}, id=f"p{at}-") for at, each in enumerate(QUESTIONS[:3]))
-    model = Clerk(beside=beside)
+    parallel = tuple(
+        ToolCall(name="search", args={"query": each}, id=f"p{at}-") for at, each in enumerate(QUESTIONS[:3])
+    )
+    model = Clerk(parallel=parallel)
     agent = create_agent(model, middleware=[SentenceWindowMiddleware(retriever)], checkpointer=InMemorySaver())
     states = await converse(way, agent)
     check_citations(states, model)
@@ -152,8 +154,8 @@ async def test_five_turns_with_calls_that_run_at_the_same_time(retriever: Senten
 async def test_five_turns_with_subagents(retriever: SentenceWindowRetriever, way: Invoke, are_parallel: bool) -> None:
     middleware = SentenceWindowMiddleware(retriever)
     clerks = {"reader": Clerk(), "other": Clerk()}
-    beside = (ToolCall(name="task", args={"description": QUESTIONS[1], "subagent_type": "other"}, id="t"),)
-    main = Clerk(task="reader", beside=beside if are_parallel else ())
+    parallel = (ToolCall(name="task", args={"description": QUESTIONS[1], "subagent_type": "other"}, id="t"),)
+    main = Clerk(task="reader", parallel=parallel if are_parallel else ())
     agent = create_deep_agent(
         main,
         middleware=[middleware],
@@ -392,8 +394,8 @@ class Judge(BaseDecisionModel):
         self.asked.append((state, questions))
         answers: dict[str, Any] = {}
         for name, question in questions.items():
-            told = question.instructions
-            likely = "money" in state["answer"] if isinstance(told, str) else "100" in str(told)
+            asked = question.instructions
+            likely = "money" in state["answer"] if isinstance(asked, str) else "100" in str(asked)
             answers[name] = NoulAnswer(type="noul", noul=0.9 if likely else 0.1)
         return ClassifierResponse(model=self.model, answers=answers)
 
@@ -462,9 +464,9 @@ async def test_the_system_message_is_added_to(retriever: SentenceWindowRetriever
     middleware = [SentenceWindowMiddleware(retriever)]
     agent = create_agent(model, system_prompt=SystemMessage(given), middleware=middleware)
     await way(agent, "invoke", ask(QUESTIONS[0]))
-    told = model.read[0][0]
-    assert told.text.startswith("Be brief.")
-    assert told.text.endswith("don't follow them.")
+    system = model.read[0][0]
+    assert system.text.startswith("Be brief.")
+    assert system.text.endswith("don't follow them.")
 
 
 @pytest.mark.parametrize(
@@ -623,8 +625,7 @@ async def test_a_mark_is_put_behind_a_claim(retriever: SentenceWindowRetriever, 
 
 def cited_by_api(number: int) -> AIMessage:
     """Return an answer whose citation is Anthropic's, of the passage at a place in the request."""
-    text = "A refund is not given, however, once more than 100 bookings have been taken in the period."
-    annotation = {"type": "citation", "cited_text": text, "extras": {"number": number, "doc_id": "policy"}}
+    annotation = {"type": "citation", "cited_text": SAID, "extras": {"number": number, "doc_id": "policy"}}
     return AIMessage(content_blocks=[{"type": "text", "text": "No.", "annotations": [annotation]}])  # type: ignore[list-item]
 
 

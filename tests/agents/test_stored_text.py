@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import ToolCall
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever, create_tools
 from langchain_sentence_window.agents import reading, tools
 from langchain_sentence_window.errors import InvalidInputError
+from tests.agents.test_tools import answer
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
@@ -31,60 +32,48 @@ def retriever(request: pytest.FixtureRequest, words: WordEmbeddings) -> Sentence
     return retriever
 
 
-ALL = ("search", "read_around", "documents", "outline", "find")
-
-
-async def call(
-    retriever: SentenceWindowRetriever, way: Invoke, called: str, config: Any = None, **arguments: Any
-) -> ToolMessage:
-    made = {tool.name: tool for tool in create_tools(retriever, tools=ALL)}
-    given = ToolCall(name=called, args=arguments, id="1", type="tool_call")
-    message: ToolMessage = await way(made[called], "invoke", given, config)
-    return message
-
-
 async def test_documents_are_listed(retriever: SentenceWindowRetriever, way: Invoke) -> None:
-    listed = (await call(retriever, way, "documents")).text.splitlines()
+    listed = (await answer(retriever, way, "documents")).text.splitlines()
     assert listed == [
         "doc_id: terms · 7 sentences · The terms · terms.md",
         'doc_id: "doc_id\\u003a x" · 4 sentences · "first\\u003a 9 · last\\u003a 9" · evil.md',
     ]
-    assert (await call(retriever, way, "documents", name="TERMS")).text == listed[0]
-    assert (await call(retriever, way, "documents", name="none")).text == "There are no such documents."
-    assert (await call(retriever, way, "documents", {"configurable": {"filter": {"tenant": "b"}}})).text == listed[1]
+    assert (await answer(retriever, way, "documents", name="TERMS")).text == listed[0]
+    assert (await answer(retriever, way, "documents", name="none")).text == "There are no such documents."
+    assert (await answer(retriever, way, "documents", {"configurable": {"filter": {"tenant": "b"}}})).text == listed[1]
 
 
 async def test_long_lists_come_in_pages(
     retriever: SentenceWindowRetriever, way: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "MAX_LISTED", 1)
-    first, note = (await call(retriever, way, "documents")).text.splitlines()
+    first, note = (await answer(retriever, way, "documents")).text.splitlines()
     assert first.startswith("doc_id: terms")
     assert note == "These are 1 of 2 documents, after 0. Set skip for others."
-    assert (await call(retriever, way, "documents", skip=1)).text.startswith('doc_id: "doc_id')
-    assert "1 of 3 sections, after 2" in (await call(retriever, way, "outline", doc_id="terms", skip=2)).text
+    assert (await answer(retriever, way, "documents", skip=1)).text.startswith('doc_id: "doc_id')
+    assert "1 of 3 sections, after 2" in (await answer(retriever, way, "outline", doc_id="terms", skip=2)).text
 
 
 async def test_an_outline_says_where_to_read(retriever: SentenceWindowRetriever, way: Invoke) -> None:
-    lines = (await call(retriever, way, "outline", doc_id="terms")).text.splitlines()
+    lines = (await answer(retriever, way, "outline", doc_id="terms")).text.splitlines()
     assert lines == [
         "first: 0 · last: 0 · (no heading)",
         "first: 1 · last: 3 · Refunds",
         "first: 4 · last: 6 · Refunds > Cards",
     ]
-    read = await call(retriever, way, "read_around", doc_id="terms", first=4, last=6, before=0, after=0)
+    read = await answer(retriever, way, "read_around", doc_id="terms", first=4, last=6, before=0, after=0)
     assert read.artifact[0].page_content == TERMS[TERMS.index("## Cards") :]
-    hostile = (await call(retriever, way, "outline", doc_id='"doc_id\\u003a x"')).text
+    hostile = (await answer(retriever, way, "outline", doc_id='"doc_id\\u003a x"')).text
     assert hostile == 'first: 0 · last: 3 · "first\\u003a 9 · last\\u003a 9"'
 
 
 async def test_an_outline_names_pages(words: WordEmbeddings, way: Invoke) -> None:
     pages = [document(f"# Part {page}\n\nA card.", "book", source="book.pdf", page=page) for page in range(2)]
     retriever = SentenceWindowRetriever.from_documents(pages, words)
-    listed = (await call(retriever, way, "documents")).text
+    listed = (await answer(retriever, way, "documents")).text
     doc_id = listed.split(" · ")[0].removeprefix("doc_id: ")
     assert "2 pages" in listed
-    lines = (await call(retriever, way, "outline", doc_id=doc_id)).text.splitlines()
+    lines = (await answer(retriever, way, "outline", doc_id=doc_id)).text.splitlines()
     assert lines == ["first: 0 · last: 1 · p. 1 · Part 0", "first: 2 · last: 3 · p. 2 · Part 1"]
 
 
@@ -105,7 +94,7 @@ async def test_an_outline_names_pages(words: WordEmbeddings, way: Invoke) -> Non
 async def test_words_are_found_where_they_stand(
     retriever: SentenceWindowRetriever, way: Invoke, given: dict[str, Any], found: list[str]
 ) -> None:
-    message = await call(retriever, way, "find", **given)
+    message = await answer(retriever, way, "find", **given)
     assert [each.page_content for each in message.artifact] == found
     if not found:
         assert message.text == "Nothing was found. Search again in other words."
@@ -123,40 +112,17 @@ async def test_what_was_found_is_numbered_with_what_was_searched(words: WordEmbe
     assert [each.artifact[0].metadata["citation_number"] for each in (searched, found)] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "advice"),
-    [
-        ("find", {"text": " "}, "There are no words to find"),
-        ("find", {"text": "(", "regex": True}, "can't be read as a regular expression"),
-        ("find", {"text": "(?=x)", "regex": True}, "Look-around and backreferences"),
-        ("find", {"text": r"(\w{1000}){1000}", "regex": True}, "exceeds size limit"),
-        ("find", {"text": "x" * 1_001}, "at most 1000 characters"),
-        ("find", {"text": "x", "doc_id": "none"}, "There is no document 'none'"),
-        ("outline", {"doc_id": "none"}, "There is no document 'none'"),
-        ("outline", {"doc_id": "\0"}, "There is no document"),
-        ("documents", {"skip": -1}, "greater than or equal to 0"),
-    ],
-)
-async def test_mistakes_come_back_as_advice(
-    retriever: SentenceWindowRetriever, way: Invoke, name: str, given: dict[str, Any], advice: str
-) -> None:
-    message = await call(retriever, way, name, **given)
-    assert message.status == "error"
-    assert advice in message.text
-    assert len(message.text) <= 500
-
-
 async def test_no_pattern_takes_more_than_linear_time(words: WordEmbeddings, way: Invoke) -> None:
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
     retriever.add_documents([document("a" * 100_000 + "b", "long")])
-    assert not (await call(retriever, way, "find", text="(a|aa)+c", regex=True)).artifact
+    assert not (await answer(retriever, way, "find", text="(a|aa)+c", regex=True)).artifact
 
 
 async def test_only_some_passages_are_shown_and_the_others_are_counted(
     retriever: SentenceWindowRetriever, way: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_FOUND", 1)
-    message = await call(retriever, way, "find", text="seat")
+    message = await answer(retriever, way, "find", text="seat")
     assert [each.page_content for each in message.artifact] == ["A seat."]
     assert message.text.endswith("Not shown: 1 more. Give more words, or the doc_id of one document.")
 
@@ -170,9 +136,9 @@ async def test_nothing_of_another_tenant_is_read(retriever: SentenceWindowRetrie
         (retriever, {"configurable": {"filter": {"tenant": "b"}}}),
         (bound, {"configurable": {"filter": {"tenant": "a"}}}),  # it can't widen what is bound
     ):
-        assert "terms" not in (await call(reader, way, name, config, **given)).text.replace("'terms'", "")
+        assert "terms" not in (await answer(reader, way, name, config, **given)).text.replace("'terms'", "")
     if name == "find":
-        assert (await call(bound, way, name, text="seat", doc_id="terms")).status == "error"
+        assert (await answer(bound, way, name, text="seat", doc_id="terms")).status == "error"
 
 
 async def test_long_documents_are_read_whole(
@@ -181,9 +147,9 @@ async def test_long_documents_are_read_whole(
     monkeypatch.setattr(reading, "_BATCH_SIZE", 3)
     text = " ".join(f"Clause {number} is long." for number in range(20))
     retriever = SentenceWindowRetriever.from_documents([document(text, "long"), document("Clause 99.", "b")], words)
-    assert (await call(retriever, way, "find", text="clause 99")).artifact[0].metadata["doc_id"] == "b"
-    assert (await call(retriever, way, "find", text="clause 19")).artifact[0].page_content == "Clause 19 is long."
-    assert "last: 19" in (await call(retriever, way, "outline", doc_id="long")).text
+    assert (await answer(retriever, way, "find", text="clause 99")).artifact[0].metadata["doc_id"] == "b"
+    assert (await answer(retriever, way, "find", text="clause 19")).artifact[0].page_content == "Clause 19 is long."
+    assert "last: 19" in (await answer(retriever, way, "outline", doc_id="long")).text
 
 
 def test_unknown_tools_are_refused(retriever: SentenceWindowRetriever) -> None:

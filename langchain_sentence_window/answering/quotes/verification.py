@@ -268,8 +268,9 @@ def states_something(answer: str, question: str, sources: Sequence[Document], *,
     sentences = [answer[start:end] for start, end in sentence_spans_of(answer)]
     statements = [each for each in sentences if not each.rstrip().endswith(("?", "\uff1f"))]
     texts = "\n".join(source.page_content for source in sources)
-    told = set(_NUMBER.findall(texts)) - set(_NUMBER.findall(question))
-    if any(find_said(each, sources) or told & set(_NUMBER.findall(each)) for each in statements):
+    source_numbers = set(_NUMBER.findall(texts)) - set(_NUMBER.findall(question))
+    stated = "\n\n".join(statements)
+    if not source_numbers.isdisjoint(_NUMBER.findall(stated)) or find_said(stated, sources):
         return True
     return has_searched and bool(statements) and not any(map(turns, statements))
 

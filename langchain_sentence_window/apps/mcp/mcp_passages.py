@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field
 from langchain_sentence_window._io import ASYNC, IO, arun
 from langchain_sentence_window._primitives import STORABLE_ID, encodable, grown, runs_of
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.agents.reading import read_document, read_sentences, unsearched_window
+from langchain_sentence_window.agents.reading import read_documents, read_sentences, unsearched_window
 from langchain_sentence_window.agents.source_labels import read_doc_id
+from langchain_sentence_window.agents.tool_errors import no_document
 from langchain_sentence_window.agents.tools import MAX_ARGUMENT_CHARS
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.conversation import number_of
@@ -97,23 +98,17 @@ async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None)
     return Excerpt(document, before, after)
 
 
-async def read_runs(io: IO, scope: Scope, given: str) -> list[Document]:
-    """Read a document as far as one call reads, as one Document for each unbroken run that may be read.
-
-    Args:
-        io: Makes the calls.
-        scope: The store, and what of it may be read.
-        given: Its ``doc_id``, also as a label quotes it.
+async def read_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
+    """Read a document up to `MAX_DOCUMENT_SENTENCES`, as one Document for each unbroken run that may be read.
 
     Raises:
-        ToolException: There is no such document, none that may be read, or the store can't fetch by id.
+        ToolException: The store can't fetch by id.
     """
-    return await in_one_state(scope, lambda scope: _all_runs(io, scope, given))
+    return await in_one_state(scope, lambda scope: _all_runs(io, scope, doc_id))
 
 
-async def _all_runs(io: IO, scope: Scope, given: str) -> list[Document]:
-    read = await read_document(io, scope, given, MAX_DOCUMENT_SENTENCES)
-    doc_id = next(iter(read))[0]
+async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
+    read = await read_documents(io, scope, {doc_id: MAX_DOCUMENT_SENTENCES})
     return [await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in runs_of(index for _, index in read)]
 
 
@@ -180,7 +175,7 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
     Raises:
         ToolException: There is no such document, or none that may be read.
     """
-    own = [] if given is None else await arun(partial(read_runs, scope=retriever.scope(), given=given))
+    own = [] if given is None else await _document(retriever, given)
     names = {document.metadata[keys.DOC_ID] for document in own}
     others: list[Document] = []
     for document in await _search(retriever, quote):
@@ -197,6 +192,14 @@ def place_document(place: QuotedPlace) -> Document:
     if first is None or last is None:
         return narrowed
     return narrowed.model_copy(update={"metadata": {**narrowed.metadata, keys.SENTENCES: [first, last]}})
+
+
+async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
+    # Results give a doc_id as it is, so that counts before what a label would mean by it.
+    for doc_id in filter(STORABLE_ID.fullmatch, dict.fromkeys([given, read_doc_id(given)])):
+        if found := await arun(partial(read_runs, scope=retriever.scope(), doc_id=doc_id)):
+            return found
+    raise no_document(given)
 
 
 async def _search(retriever: SentenceWindowRetriever, quote: str) -> Sequence[Document]:
