@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
-TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser --ignore tests/house
+TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore app/tests/browser --ignore tests/house
 MINUTES := 30
 
 # The interpreters that tests start share what was compiled, whatever is set outside.
@@ -37,10 +37,10 @@ test-ray: $(VENV)/ray.stamp
 
 # The page in a real browser. SHOTS=FOLDER keeps pictures of it.
 test-browser: $(VENV)/browser.stamp
-	STUDIO_SHOTS=$(SHOTS) $(RUN) -m pytest tests/browser
+	STUDIO_SHOTS=$(SHOTS) $(RUN) -m pytest app/tests/browser
 
 # The built package in new environments, with each extra, at the lowest versions allowed and the newest.
-# WHEELS="--extra cli" uses one extra alone.
+# WHEELS="--extra agents" uses one extra alone.
 wheels: $(VENV)/release.stamp
 	$(RUN) -m tests.wheels $(WHEELS)
 
@@ -48,6 +48,7 @@ check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	MYPYPATH=app $(RUN) -m mypy --package sentence_window
 	$(VENV)/bin/lint-imports --no-logo
 	$(RUN) -m pytest tests/house
 
@@ -63,8 +64,8 @@ format: $(VENV)/test.stamp
 # The versions that tests and demo install, for every Python and platform the package supports.
 lock: $(VENV)/test.stamp
 	$(PIP) uv
-	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra languages --extra nupunkt --extra mcp --extra ray --group test --group check --group stores --group ray --group browser --group docs --group release \
+	$(RUN) -m uv pip compile pyproject.toml app/pyproject.toml --universal --python-version 3.11 \
+		--all-extras --group demo --group test --group check --group stores --group ray --group browser --group docs --group release \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp
@@ -81,7 +82,7 @@ $(VENV)/ray.stamp: $(VENV)/stores.stamp
 $(VENV)/browser.stamp: $(VENV)/test.stamp
 	@echo "Installing what tests in a browser need."
 	$(PIP) --group browser
-	$(RUN) tests/browser/chromium.py
+	$(RUN) app/tests/browser/chromium.py
 	@touch $@
 
 $(VENV)/release.stamp: pyproject.toml | $(VENV)/bin/python
@@ -103,9 +104,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --upgrade 'pip>=25.1'
 
-$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/demo.stamp: pyproject.toml app/pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing what the demo needs into $(VENV); this takes a few minutes the first time."
-	$(PIP) --editable '.[demo]'
+	$(PIP) --group demo --editable '.[local,openai,agents]' --editable app
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/demo.stamp

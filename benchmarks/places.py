@@ -27,16 +27,18 @@ from langchain_core.documents import Document
 
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.documents.page_documents import sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key, read_sentence
 from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.loaders import PDFLoader, SentencePlace
-from langchain_sentence_window.loaders.pdf.lines import find_runs, page_inks
-from langchain_sentence_window.loaders.pdf.page_tables import find_tables
-from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
-from langchain_sentence_window.loaders.pdf.pdfium import pdfium, pdfium_raw, read_frame, read_rules
-from langchain_sentence_window.loaders.pdf.sentence_places import locate_in
 from langchain_sentence_window.windows.geometry import Hit, Window
+from sentence_window.files import PDFLoader, SentencePlace
+from sentence_window.files.pdf.drawings import read_rules
+from sentence_window.files.pdf.inks import page_inks
+from sentence_window.files.pdf.lines import find_runs
+from sentence_window.files.pdf.page_documents import sentences_on_pages
+from sentence_window.files.pdf.pdf_file import open_pdf
+from sentence_window.files.pdf.pdfium import pdfium, pdfium_raw, read_frame
+from sentence_window.files.pdf.ruled_tables import find_tables
+from sentence_window.files.pdf.sentence_places import locate_in
 
 DEVICE = 10_000_000
 """Steps into which PDFium divides the sides of a page to place a fraction of it."""

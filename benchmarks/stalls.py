@@ -24,7 +24,8 @@ from benchmarks.results import Results, make_parser
 from benchmarks.spaces import Questions, Space, rows
 from benchmarks.stores import SENTENCES_OF_A_DOCUMENT
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.distributed import BulkWriter
+from langchain_sentence_window.distributed.store_connection import OpenStore
+from langchain_sentence_window.stores import adapter_of
 from tests.live_stores import makers
 from tests.live_stores.postgres import running_postgres
 
@@ -103,11 +104,11 @@ def postgres(embedding: Questions, space: Space, sentences: int) -> Iterator[tup
     with running_postgres() as url:
         engine = PGEngine.from_connection_string(url, pool_pre_ping=True)
         store: Any = makers.postgres(embedding, engine, index=False)
-        writer = BulkWriter(store)
-        writer.prepare()
+        adapter = adapter_of(store)
+        target = OpenStore(adapter, adapter.bulk_loader())
         for documents, vectors in rows(space, sentences):
-            writer.write(documents, vectors)
-        writer.finish()
+            target.write(documents, vectors)
+        target.finish()
         in_loop = asyncio.run(_opened(url, embedding, makers.table_of(store)))
         try:
             yield store, in_loop

@@ -33,8 +33,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from benchmarks.results import Results, make_parser
-from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING
+from langchain_sentence_window.stores import NeighborMixedEmbeddings
 from tests.live_stores import makers
 from tests.live_stores.postgres import running_postgres
 

@@ -1,7 +1,7 @@
-"""Describe the public interface in a file, and compare it with the code.
+"""Describe the public interface in two files, one for each package, and compare them with the code.
 
-    python -m docs.public_api           # says what differs from docs/public_api.txt
-    python -m docs.public_api --write   # writes it, if the changelog names what differs
+    python -m docs.public_api           # says what differs
+    python -m docs.public_api --write   # writes docs/public_api.txt and docs/public_api_app.txt
 
 Run it from the root of the repository when a public name, an argument, a default, an option of the command or a tool
 of the MCP server changes. A test compares.
@@ -12,11 +12,10 @@ import difflib
 import enum
 import importlib
 import inspect
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,79 +23,67 @@ import typer
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import BaseModel
 
-from langchain_sentence_window import SentenceWindowRetriever, create_mcp_server
-from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
-from langchain_sentence_window.retrieval.tracing import trace
+from langchain_sentence_window import SentenceWindowRetriever
+from sentence_window.mcp import create_mcp_server
+from tests.toys import WordEmbeddings
 
-ROOT = Path(__file__).parent.parent
-STORED = ROOT / "docs/public_api.txt"
-PACKAGE = "langchain_sentence_window"
-MODULES = (
-    *("", "adapters", "distributed", "errors", "evaluation", "folders", "loaders", "loaders.markup", "splitting"),
-    *("studio", "testing"),
-)
-"""The modules whose ``__all__`` is public."""
+DOCS = Path(__file__).parent
+LIBRARY, APPLICATION = "langchain_sentence_window", "sentence_window"
+MODULES = {
+    LIBRARY: (
+        *("", "citations", "stores", "tracing", "splitting", "documents", "evaluation", "testing", "distributed"),
+        "errors",
+    ),
+    APPLICATION: ("files", "files.markup", "folders", "studio", "mcp"),
+}
+"""The modules of each package whose ``__all__`` is public."""
 
-SINGLE = (
-    "adapters.postgres.aenable_full_text",
-    "adapters.postgres.enable_full_text",
-    "adapters.qdrant.use_async_client",
+FILES = {LIBRARY: DOCS / "public_api.txt", APPLICATION: DOCS / "public_api_app.txt"}
+
+_CALLED = (
+    *("add_vectors", "at_one_state", "bulk_loader", "candidates", "close", "count_documents", "count_writes"),
+    *("document_names", "fetch", "finds_words", "folder", "in_search", "is_away", "is_same", "is_whole_index"),
+    *("lexical_search", "limits", "list_documents", "list_sentences", "loader_class", "prepare_replacement", "put"),
+    *("reached", "read", "reads_one_state", "remove", "search_parameters", "sentences", "stored_filter"),
 )
-"""Public functions of other modules."""
+"""What the package calls on an adapter, and authors of adapters don't override."""
+
+_OF_STORE = (
+    *("at_one_state", "catch_up", "count_documents", "delete_documents", "embed_query", "export", "get_by_ids_within"),
+    *("list_documents", "prepare_replacement", "read", "read_sentences", "replace_documents", "sample_for"),
+)
+"""What the package calls on a `FaissStore`."""
 
 INTERNAL = frozenset(
     {
         *("checks", "elsewhere", "related", "checked_values", "model_config"),  # how settings are checked
-        *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query", "FaissStore.read_sentences"),
-        *("FaissStore.prepare_replacement", "FaissStore.read", "FaissStore.remove_documents"),
-        *("BM25Index.change", "BM25Index.fill", "BM25Index.lacking", "BM25Index.spread_scores"),
-        *(f"distributed.DocumentRows.{name}" for name in ("embed", "fingerprints", "group", "prepare")),
-        *("distributed.DocumentWriter.write", "pytestmark"),
-        *("CheckResult.with_note", "CheckResult.with_part", "SentenceWindowRetriever.model_post_init"),
+        *(f"FaissStore.{name}" for name in _OF_STORE),
+        *(f"stores.StoreAdapter.{name}" for name in _CALLED),
+        *(f"stores.BM25Index.{name}" for name in ("change", "fill", "lacking", "scores", "spread_scores")),
+        *("stores.CheckResult.with_part", "SentenceWindowRetriever.model_post_init", "pytestmark"),
     }
 )
-"""Names without an underscore that other parts of the package use, and nobody else should. The reference leaves
-them out."""
-
+"""Names without an underscore that other parts of the package use, and no one else should. The reference omits them."""
 
 _LONG = 80
 """Characters from which on a default is shown as its type."""
 
 
-def description() -> list[str]:
-    """Return a line for each public name, with its arguments and their defaults."""
-    lines = [line for module in MODULES for line in _of_module(module)]
-    for path in SINGLE:
-        module, _, name = path.rpartition(".")
-        lines.append(f"{path}{_signature(getattr(_imported(module), name))}")
-    for part in (trace.Trace, trace.SentenceTrace, trace.WindowTrace, trace.NameTrace):
-        lines += _of_class(f"retriever.explain: {part.__name__}", part)
-    return [*lines, *_of_command(), *_of_server()]
+def description(package: str) -> list[str]:
+    """Return a line for each public name of a package, with its arguments and their defaults."""
+    lines = [line for module in MODULES[package] for line in _of_module(package, module)]
+    return lines if package == LIBRARY else [*lines, *_of_command(), *_of_server()]
 
 
-def changed(stored: list[str], present: list[str]) -> list[str]:
-    """Return the lines that were taken out, with ``-`` before them, and those that are new, with ``+``."""
-    lines = difflib.unified_diff(stored, present, lineterm="", n=0)
+def differences(package: str) -> list[str]:
+    """Return the lines that were removed, with ``-`` before them, and those that are new, with ``+``."""
+    stored = FILES[package].read_text(encoding="utf-8").splitlines() if FILES[package].exists() else []
+    lines = difflib.unified_diff(stored, description(package), lineterm="", n=0)
     return [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
 
 
-def unnamed(differences: list[str], changelog: str) -> list[str]:
-    """Return the differences whose name the section [Unreleased] of the changelog doesn't mention."""
-    section = changelog.partition("## [Unreleased]")[2].partition("\n## ")[0]
-    return [line for line in differences if not re.search(rf"\b{re.escape(_last_name(line))}\b", section)]
-
-
-def _last_name(line: str) -> str:
-    """Return the name of a line without what it is in: of a method, a field, an option or a tool."""
-    return re.split(r"[(:=]", line[1:])[0].strip().rpartition(".")[2].rpartition(" ")[2].lstrip("-")
-
-
-def _imported(module: str) -> Any:
-    return importlib.import_module(f"{PACKAGE}.{module}".rstrip("."))
-
-
-def _of_module(module: str) -> Iterator[str]:
-    found = _imported(module)
+def _of_module(package: str, module: str) -> Iterator[str]:
+    found = importlib.import_module(f"{package}.{module}".rstrip("."))
     for name in sorted(found.__all__):
         path, value = f"{module}.{name}".lstrip("."), getattr(found, name)
         if inspect.isclass(value):
@@ -108,8 +95,12 @@ def _of_module(module: str) -> Iterator[str]:
 
 
 def _of_class(path: str, cls: type[Any]) -> Iterator[str]:
-    """Yield a class with its arguments, then its fields, methods and properties, but for those of other packages."""
-    bases = ", ".join(base.__name__ for base in cls.__bases__ if base.__module__.startswith(PACKAGE))
+    """Yield a class with its arguments, then its fields, methods and properties.
+
+    What it inherits from other packages or from a class that is public itself is left out, and so is a method that
+    implements one of another package with the same arguments, such as a hook of a middleware.
+    """
+    bases = ", ".join(base.__name__ for base in cls.__bases__ if _is_ours(base))
     yield f"{path}{'' if issubclass(cls, BaseModel | enum.Enum) else _signature(cls)}{f': {bases}' if bases else ''}"
     if issubclass(cls, BaseModel):
         for name, field in sorted(cls.model_fields.items()):
@@ -122,6 +113,8 @@ def _of_class(path: str, cls: type[Any]) -> Iterator[str]:
         if (
             name.startswith(("_", "test_"))
             or not _is_ours(owner)
+            or (owner is not cls and owner in _public_classes())
+            or _implements(cls, name)
             or {name, f"{path}.{name}"} & INTERNAL
             or name in in_signature
         ):
@@ -135,8 +128,23 @@ def _of_class(path: str, cls: type[Any]) -> Iterator[str]:
             yield f"{path}.{name}"
 
 
+def _implements(cls: type[Any], name: str) -> bool:
+    """Return whether a base class of another package has the method with the same arguments."""
+    foreign = next((each for each in cls.__mro__ if not _is_ours(each) and name in vars(each)), None)
+    if foreign is None or not inspect.isfunction(getattr(cls, name)):
+        return False
+    return _signature(getattr(cls, name)) == _signature(getattr(foreign, name))
+
+
+@cache
+def _public_classes() -> frozenset[type[Any]]:
+    modules = [importlib.import_module(f"{LIBRARY}.{module}".rstrip(".")) for module in MODULES[LIBRARY]]
+    found = (getattr(module, name) for module in modules for name in module.__all__)
+    return frozenset(each for each in found if inspect.isclass(each))
+
+
 def _is_ours(cls: type[Any]) -> bool:
-    return cls.__module__.startswith(PACKAGE)
+    return cls.__module__.partition(".")[0] in MODULES
 
 
 def _signature(function: Any) -> str:
@@ -157,14 +165,12 @@ def _signature(function: Any) -> str:
 
 
 class _Shown:
-    """Is shown as a default of a signature, without what differs from run to run."""
+    """A default of a signature, shown without what differs from run to run."""
 
     def __init__(self, value: Any) -> None:
-        """Take the default."""
         self._value = value
 
     def __repr__(self) -> str:
-        """Show it."""
         return _shown(self._value)
 
 
@@ -175,7 +181,7 @@ def _shown(value: Any) -> str:
 
 def _of_command() -> Iterator[str]:
     """Yield the commands of ``sentence-window`` with their arguments and options."""
-    from langchain_sentence_window.apps.cli.commands import app
+    from sentence_window.cli.commands import app
 
     commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
     for name, command in sorted(commands.items()):
@@ -186,24 +192,20 @@ def _of_command() -> Iterator[str]:
 
 def _of_server() -> Iterator[str]:
     """Yield the tools of the MCP server with their arguments and the keys of their results."""
-    server = create_mcp_server(SentenceWindowRetriever(vectorstore=InMemoryVectorStore(DeferredEmbeddings())))
+    server = create_mcp_server(SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings())))
     for tool in sorted(asyncio.run(server.list_tools()), key=lambda each: each.name):
         results = (tool.output_schema or {}).get("properties", {})
         yield f"mcp {tool.name}({', '.join(tool.input_schema['properties'])}) -> {', '.join(results)}"
 
 
 def main() -> None:
-    """Compare, or write if the changelog names what differs."""
-    stored = STORED.read_text(encoding="utf-8").splitlines() if STORED.exists() else []
-    present = description()
-    differences = changed(stored, present)
-    print(*differences, sep="\n")
+    """Compare, or write."""
+    changed = [line for package in MODULES for line in differences(package)]
+    print(*changed, sep="\n")
     if "--write" in sys.argv[1:]:
-        missing = unnamed(differences, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) if stored else []
-        if missing:
-            sys.exit("Name these in the section [Unreleased] of CHANGELOG.md first:\n" + "\n".join(missing))
-        STORED.write_text("\n".join(present) + "\n", encoding="utf-8")
-    elif differences:
+        for package, file in FILES.items():
+            file.write_text("\n".join(description(package)) + "\n", encoding="utf-8")
+    elif changed:
         sys.exit(1)
 
 

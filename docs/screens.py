@@ -23,8 +23,8 @@ from PIL import Image
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.studio import create_studio
+from sentence_window.files import load_pdf
+from sentence_window.studio import create_studio
 
 IMAGES = Path(__file__).parent / "images"
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -2,8 +2,8 @@
 
     OPENAI_API_KEY=… python examples/cited_pdf.py [--pdf FILE.pdf] [--out FOLDER] ["When does a notice take effect?"]
 
-It needs the extra "files". OPENAI_MODEL and OPENAI_BASE_URL choose another model, or another service that speaks
-OpenAI's API.
+It needs the package sentence-window. OPENAI_MODEL and OPENAI_BASE_URL choose another model, or another service that
+speaks OpenAI's API.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from shared import load_chat_model, load_embeddings
 
 from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
 from langchain_sentence_window.errors import SentenceWindowError
-from langchain_sentence_window.loaders import PDFLoader, highlight
+from sentence_window.files import PDFLoader, highlight
 
 AGREEMENT = Path(__file__).parent / "agreement.pdf"
 

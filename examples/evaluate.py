@@ -1,6 +1,6 @@
-"""Measure retrieval on your own documents and questions: sentence windows beside fixed chunks.
+"""Measure retrieval on your own documents and questions: sentence windows versus fixed chunks.
 
-    python examples/evaluate.py [DIR] [--plot FILE]
+    python examples/evaluate.py [DIR]
 
 DIR holds Markdown and text files, and ``questions.jsonl``: on each line ``question``, ``doc_id`` (the file's path in
 DIR) and ``spans``, ``[[start, end], …]`` of the evidence in characters. Without DIR it is the folder of this file: the
@@ -26,10 +26,9 @@ RETURNED = 40
 
 
 def main() -> None:
-    """Read the command line, print the table and write the plot."""
+    """Read the command line, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent, metavar="DIR")
-    parser.add_argument("--plot", type=Path, default=Path("evaluation.svg"), help="default: %(default)s")
     options = parser.parse_args()
     try:
         documents, questions = read_documents(options.folder), read_questions(options.folder / "questions.jsonl")
@@ -37,8 +36,6 @@ def main() -> None:
     except (SentenceWindowError, OSError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
     print(comparison)
-    comparison.plot(options.plot)
-    print(f"Plot: {options.plot}")
 
 
 def make_retrievers(documents: list[Document]) -> dict[str, BaseRetriever]:

@@ -14,7 +14,8 @@ from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, recip
 from langchain_postgres.v2.indexes import HNSWIndex, HNSWQueryOptions
 from shared import DOCUMENTS, load_embeddings, read_documents
 
-from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceWindowRetriever, copy_index
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever, copy_index
+from langchain_sentence_window.stores import NeighborMixedEmbeddings
 
 QUESTIONS = {
     "desk": "Until when can a customer on an annual plan ask for a refund?",
@@ -27,9 +28,8 @@ def open_store(engine: PGEngine, embedding: NeighborMixedEmbeddings) -> PGVector
     tenant = Column("tenant", "TEXT")  # what queries filter by
     engine.init_vectorstore_table("sentences", 384, metadata_columns=[tenant], overwrite_existing=True)
     query = HNSWQueryOptions(ef_search=200)  # no more rows are found, so set it above the retriever's fetch_k
-    store = PGVectorStore.create_sync(
-        engine, embedding, "sentences", index_query_options=query, metadata_columns=["tenant"]
-    )
+    settings = {"index_query_options": query, "metadata_columns": ["tenant"]}
+    store = PGVectorStore.create_sync(engine, embedding, "sentences", **settings)
     store.apply_vector_index(HNSWIndex())
     return store
 

@@ -13,7 +13,8 @@ from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, FieldCondition, Filter, MatchValue, VectorParams
 from shared import DOCUMENTS, load_embeddings, read_documents
 
-from langchain_sentence_window import BM25Index, NeighborMixedEmbeddings, SentenceWindowRetriever
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.stores import BM25Index, NeighborMixedEmbeddings
 
 COLLECTION = "sentences"
 

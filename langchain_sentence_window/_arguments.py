@@ -1,10 +1,10 @@
-"""Check arguments that are often mistaken, and say what to write instead."""
+"""Checks of arguments: documents, texts, embedders, stores, models and paths."""
 
 import inspect
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sized
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, TypeGuard
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from ._display import shown
 from ._primitives import STORABLE_ID
-from ._validation import checked_list, wrong_kind
+from ._validation import checked_list, invalid, wrong_kind
 from .errors import InvalidInputError
 
 DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
@@ -21,7 +21,7 @@ DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
 
 
 def as_documents_or_stream(documents: object, *, is_async: bool) -> list[Document] | DocumentStream:
-    """Return Documents as a checked list if they have a length; else return what they can be read from one by one.
+    """Return Documents as a checked list if they have a length; otherwise return an iterator.
 
     Args:
         documents: Any iterable.
@@ -36,13 +36,16 @@ def as_documents_or_stream(documents: object, *, is_async: bool) -> list[Documen
 
 
 def as_iterator(documents: object) -> Iterator[Document]:
-    """Return what Documents can be read from one by one.
+    """Return an iterator of Documents.
 
     Raises:
         InvalidInputError: The argument isn't an iterable of Documents. Its elements aren't checked.
     """
-    _check_container(documents)
-    return iter(cast("Iterable[Document]", documents))
+    if isinstance(documents, Iterable) and not _is_single(documents):
+        return iter(documents)
+    if isinstance(documents, AsyncIterable):
+        raise invalid("documents", documents, "collect them first: [each async for each in documents]")
+    raise invalid("documents", documents, "give a list of Documents: [Document(page_content=text)]")
 
 
 def checked_documents(documents: object) -> list[Document]:
@@ -51,19 +54,15 @@ def checked_documents(documents: object) -> list[Document]:
     Raises:
         InvalidInputError: The argument isn't an iterable of Documents. The message says which element is wrong.
     """
-    _check_container(documents)
-    found = list(cast("Iterable[Document]", documents))
-    for position, document in enumerate(found):
+    checked = list(as_iterator(documents))
+    for position, document in enumerate(checked):
         check_document(position, document)
-    return found
+    return checked
 
 
-def _check_container(documents: object) -> None:
-    if isinstance(documents, str | bytes | Mapping | Document) or not isinstance(documents, Iterable):
-        is_async = isinstance(documents, AsyncIterable)
-        collect = "collect them first: [each async for each in documents]"
-        cure = collect if is_async else "give a list of Documents: [Document(page_content=text)]"
-        raise InvalidInputError(f"documents is {shown(documents)}; {cure}")
+def _is_single(value: object) -> bool:
+    """Return whether a value is a single text or Document, though Python can iterate over it."""
+    return isinstance(value, str | bytes | Mapping | Document)
 
 
 def checked_texts(texts: object) -> list[str]:
@@ -72,13 +71,13 @@ def checked_texts(texts: object) -> list[str]:
     Raises:
         InvalidInputError: The argument isn't an iterable of strings. The message says which element is wrong.
     """
-    if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
-        raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
-    found = list(texts)
-    for position, text in enumerate(found):
+    if _is_single(texts) or not isinstance(texts, Iterable):
+        raise invalid("texts", texts, "give a list of strings")
+    checked = list(texts)
+    for position, text in enumerate(checked):
         if not isinstance(text, str):
-            raise InvalidInputError(f"texts[{position}] is {shown(text)}; give strings. Nothing was done.")
-    return found
+            raise invalid(f"texts[{position}]", text, "give strings. Nothing was done.")
+    return checked
 
 
 def as_documents(texts: object, metadatas: object) -> list[Document]:
@@ -88,16 +87,14 @@ def as_documents(texts: object, metadatas: object) -> list[Document]:
         InvalidInputError: The arguments aren't lists of strings and dicts of the same length. The message says which
             element is wrong.
     """
-    found = checked_texts(texts)
-    if metadatas is None:
-        return [Document(page_content=text) for text in found]
-    dicts = checked_list("metadatas", metadatas)
-    if len(dicts) != len(found):
-        raise InvalidInputError(f"got {len(dicts)} metadatas for {len(found)} texts; give one for each")
+    contents = checked_texts(texts)
+    dicts = [{} for _ in contents] if metadatas is None else checked_list("metadatas", metadatas)
+    if len(dicts) != len(contents):
+        raise InvalidInputError(f"got {len(dicts)} metadatas for {len(contents)} texts; give one for each")
     documents: list[Document] = []
-    for position, (text, metadata) in enumerate(zip(found, dicts, strict=True)):
+    for position, (text, metadata) in enumerate(zip(contents, dicts, strict=True)):
         if not isinstance(metadata, dict):
-            raise InvalidInputError(f"metadatas[{position}] is {shown(metadata)}; give a dict. Nothing was done.")
+            raise invalid(f"metadatas[{position}]", metadata, "give a dict. Nothing was done.")
         documents.append(Document(page_content=text, metadata=metadata))
     return documents
 
@@ -108,14 +105,13 @@ def check_document(position: int, document: object) -> None:
     Raises:
         InvalidInputError: It isn't.
     """
+    name = f"documents[{position}]"
     if not isinstance(document, Document):
-        raise InvalidInputError(
-            f"documents[{position}] is {shown(document)}; give Document(page_content=text). Nothing was done."
-        )
+        raise invalid(name, document, "give Document(page_content=text). Nothing was done.")
     if not isinstance(document.page_content, str) or not isinstance(document.metadata, dict):
         raise InvalidInputError(
-            f"documents[{position}] has {shown(document.page_content)} as its page_content and "
-            f"{shown(document.metadata)} as its metadata; they must be a string and a dict. Nothing was done."
+            f"{name} has {shown(document.page_content)} as its page_content and {shown(document.metadata)} as its "
+            "metadata; they must be a string and a dict. Nothing was done."
         )
 
 
@@ -132,16 +128,15 @@ def checked_vectorstore(name: str, store: object) -> VectorStore:
 
 
 def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | None:
-    """Return a reranker; ``None`` for none.
+    """Return a reranker, or ``None``.
 
     Raises:
         InvalidInputError: The value isn't one, but a model or its name, say.
     """
     if reranker is None or isinstance(reranker, BaseDocumentCompressor):
         return reranker
-    raise wrong_kind(
-        name, reranker, "give a reranker: CrossEncoderReranker(model=...) or LateInteractionReranker(model=...)"
-    )
+    cure = "give a reranker: CrossEncoderReranker(model=...) or LateInteractionReranker(model=...)"
+    raise wrong_kind(name, reranker, cure)
 
 
 def checked_language_model(name: str, model: object) -> Any:
@@ -158,7 +153,7 @@ def checked_language_model(name: str, model: object) -> Any:
 
 
 ASK_WITH_TEXT = "ask with a string, such as message.text"
-"""Advice to who asks with something that isn't a string."""
+"""The cure for a question that isn't a string."""
 
 
 def check_order(embedding: object, path: object, call: str) -> None:
@@ -175,7 +170,7 @@ def check_order(embedding: object, path: object, call: str) -> None:
     if is_embedder(path) and not isinstance(path, str | PathLike):
         raise InvalidInputError(f"the path is {shown(path)}, which embeds; write {call}")
     if isinstance(embedding, PathLike):
-        raise InvalidInputError(f"embedding is {shown(embedding)}; write {call}")
+        raise invalid("embedding", embedding, f"write {call}")
 
 
 def checked_path(path: object) -> Path:
@@ -184,11 +179,11 @@ def checked_path(path: object) -> Path:
     Raises:
         InvalidInputError: The value isn't a string or ``PathLike``, or has characters that no file name can have.
     """
-    if isinstance(path, str) or (isinstance(path, PathLike) and not isinstance(path, type)):
-        found = Path(path)
-        if STORABLE_ID.fullmatch(str(found)):
-            return found
-    raise InvalidInputError(f"the path is {shown(path)}; give the path of a file as a string or a pathlib.Path")
+    if isinstance(path, str | PathLike) and not isinstance(path, type):
+        checked = Path(path)
+        if STORABLE_ID.fullmatch(str(checked)):
+            return checked
+    raise invalid("the path", path, "give the path of a file as a string or a pathlib.Path")
 
 
 EMBEDDER_METHODS = ("embed_documents", "embed_query")

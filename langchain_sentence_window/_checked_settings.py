@@ -1,4 +1,4 @@
-"""A base class that checks settings whenever they are set, and suggests the right name for a wrong one."""
+"""A base class that checks settings whenever they are set, and suggests a name for an unknown one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -90,7 +90,7 @@ class CheckedSettings(pydantic.BaseModel):
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield the settings that aren't the default, for ``repr``."""
         for name, field in type(self).model_fields.items():
-            # An object whose constructor raised has no settings yet.
+            # The constructor may have raised before it set them.
             if name in self.__dict__:
                 text = described(self.__dict__[name])
                 if field.is_required() or text != described(field.get_default(call_default_factory=True)):
@@ -110,7 +110,7 @@ class _Written(str):
 
 
 def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: Mapping[str, str]) -> str | None:
-    """Return the known name that was probably meant by an unknown one; ``None`` if there is none."""
+    """Return the known name that an unknown one probably means; ``None`` if there is no similar one."""
     meant = related.get(name, related.get(name.lower()))
     if meant in known:
         return meant
@@ -127,16 +127,16 @@ def _fields_alone(kind: type[CheckedSettings]) -> type[pydantic.BaseModel]:
 
 
 def _check_settings(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, those that have checks as the checks return them; one error names all that is wrong."""
+    """Return the settings as their checks return them; a single error names all invalid ones."""
     checked = dict(settings)
-    wrong: list[str] = []
+    problems: list[str] = []
     for name in checks.keys() & settings.keys():
         try:
             checked[name] = checks[name](name, settings[name])
         except InvalidInputError as error:
-            wrong.append(str(error))
-    if wrong:
-        raise InvalidInputError("; ".join(sorted(wrong)))
+            problems.append(str(error))
+    if problems:
+        raise InvalidInputError("; ".join(sorted(problems)))
     return checked
 
 

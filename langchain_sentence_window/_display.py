@@ -1,4 +1,4 @@
-"""Values in messages, short and without secrets; and text tables with the contents of their cells."""
+"""Values as text for messages, short and without secrets, and text tables."""
 
 import inspect
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 UPGRADE = "pip install --upgrade langchain-sentence-window"
-"""The command for who has an earlier version than what is read."""
+"""The command to install a version that can read a newer format."""
 
 MAX_CHARS = 80
 """Characters of a string that a message shows."""
@@ -35,9 +35,9 @@ def shown(value: object, depth: int = MAX_DEPTH) -> str:
         depth: The levels of nested lists to show.
 
     Returns:
-        Numbers and short strings as Python writes them, and long strings cut. Lists by their first elements, and dicts
-        by their keys. Anything else by its type alone, as its ``repr`` may be long or secret. A string that looks like
-        an API key isn't shown either.
+        Numbers and short strings as Python writes them, long strings truncated. The first elements of a list, the
+        first keys of a dict. For anything else only its type, as its ``repr`` may be long or secret; strings that look
+        like API keys are hidden, too.
     """
     if value is None or isinstance(value, int | float):
         is_vast = isinstance(value, int) and abs(value) > _MAX_INT
@@ -51,7 +51,7 @@ def shown(value: object, depth: int = MAX_DEPTH) -> str:
         return _show_elements(value, depth)
     if isinstance(value, type):
         return f"the class {value.__name__}"
-    # What wraps a user's function is shown as that function.
+    # A wrapper of a user's function is shown as that function.
     name = type(getattr(value, "__wrapped__", value)).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
@@ -60,8 +60,8 @@ def described(value: object) -> str:
     """Write a value for the ``repr`` of an object that holds it.
 
     Returns:
-        Objects of this package by their ``repr``, functions and classes by their name, plain values as `shown` writes
-        them. Anything else by its class alone, as an embedder or a store may hold a key.
+        The ``repr`` of objects of this package, the name of functions and classes, plain values as `shown` writes
+        them. For anything else only its class, as an embedder or a store may hold a key.
     """
     if value is None or isinstance(value, int | float | str | bytes | list | tuple | dict):
         return shown(value)
@@ -76,26 +76,23 @@ def described(value: object) -> str:
 
 def as_call(name: str, settings: Mapping[str, object], defaults: Mapping[str, object]) -> str:
     """Write the call that makes an object, with the settings that aren't the default."""
-    changed = {key: described(value) for key, value in settings.items()}
     usual = {key: described(value) for key, value in defaults.items()}
-    return f"{name}({', '.join(f'{key}={value}' for key, value in changed.items() if value != usual.get(key))})"
+    written = {key: described(value) for key, value in settings.items()}
+    return f"{name}({', '.join(f'{key}={value}' for key, value in written.items() if value != usual.get(key))})"
 
 
 def summary_repr(name: str, folder: Path | None, parts: Iterable[str]) -> str:
     """Write the ``repr`` of an index in a folder, or in memory if there is no folder, with its properties."""
     where = "in memory" if folder is None else f"at {str(folder)!r}"
-    properties = ", ".join(parts)
-    return f"<{name} {where}: {properties}>" if properties else f"<{name} {where}>"
+    return f"<{name} {where}: {', '.join(parts)}>".replace(": >", ">")
 
 
 def _show_string(value: str | bytes) -> str:
     text = value if isinstance(value, str) else value[: MAX_CHARS + 1].decode("latin-1")
     if _SECRET.search(text[: 10 * MAX_CHARS]):
         return "a string that looks like a key"
-    written = repr(value[:MAX_CHARS])
-    if len(value) <= MAX_CHARS:
-        return written
-    return f"{written}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
+    rest = f"… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
+    return repr(value[:MAX_CHARS]) + (rest if len(value) > MAX_CHARS else "")
 
 
 def _show_elements(value: list[object] | tuple[object, ...], depth: int) -> str:
@@ -114,17 +111,9 @@ def _join_with_rest(parts: list[str], count: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table whose first row holds titles; a title of two words takes two lines."""
-    titles, *body = rows
-    heads = [[title] if i == 0 else title.split(maxsplit=1) for i, title in enumerate(titles)]
-    upper = ["" if len(head) == 1 else head[0] for head in heads]
-    lower = [head[-1] for head in heads]
-    table = [upper, lower, *body]
-    wide = [max(len(row[i]) for row in table) for i in range(len(titles))]
-    lines = [
-        "  ".join(cell.ljust(wide[i]) if i == 0 else cell.rjust(wide[i]) for i, cell in enumerate(row)) for row in table
-    ]
-    return [line.rstrip() for line in lines if line.strip()]
+    """Return the lines of a table whose first column is aligned left, and the others right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 
 
 def named(settings: Mapping[str, Any]) -> str:

@@ -3,24 +3,19 @@
 A flow takes the interface as its first argument, ``io``::
 
     async def count(io: IO, store: Store) -> int:
-        found = await io.call(store.search, store.asearch, "query")
-        return len(found)
+        hits = await io.call(store.search, store.asearch, "query")
+        return len(hits)
 
     run(count(BLOCKING, store))             # calls store.search; needs no event loop
     await count(ASYNC, store)               # awaits store.asearch
-    await arun(lambda io: count(io, store)) # the same, and what the flow computes between its calls runs in a thread
-
-`with_arguments_of` gives a function the arguments of another form, such as the blocking one, which are written there
-alone.
-
-And `OpenFiles`, the base class of objects with open files: copies share them, and pickling is refused.
+    await arun(lambda io: count(io, store)) # the same, but code between the calls runs in a thread
 """
 
 import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
 from typing import Any, Generic, NoReturn, ParamSpec, Self, SupportsIndex, TypeVar
@@ -33,12 +28,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 COMPUTING_THREADS = min(4, max(2, os.cpu_count() or 2))
-"""Threads in which flows compute and search this machine's memory. They take turns at Python's lock with the event
-loop, which waits longer the more there are, and more would compute no faster."""
+"""Threads in which flows compute and search in memory. All of them compete with the event loop for Python's global
+lock, so more threads would delay the loop and compute no faster."""
 
 
 class IO:
-    """The interface through which a flow calls what blocks; as it is, in the caller's thread."""
+    """The interface for blocking calls of a flow; this one makes them in the caller's thread."""
 
     async def call(
         self,
@@ -52,27 +47,23 @@ class IO:
         return blocking(*arguments, **keywords)
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function that has only a blocking form; an event loop continues meanwhile."""
+        """Call a function that has only a blocking form, without blocking an event loop."""
         return function(*arguments, **keywords)
 
     async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         """Call a function as `in_thread` does, and wait for its end even if the flow is canceled.
 
-        It is for what the flow's ``finally`` frees, and for ``finally`` itself: a file, a process, a folder.
+        For functions whose files or processes the flow's ``finally`` closes, and for ``finally`` itself.
         """
         return function(*arguments, **keywords)
 
     async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function that computes, or searches this machine's memory and files; an event loop continues."""
+        """Call a function that computes, or searches in memory or files, without blocking an event loop."""
         return function(*arguments, **keywords)
-
-    async def result_of(self, future: Future[T], /) -> T:
-        """Wait for the result of what another thread does; an event loop continues meanwhile."""
-        return future.result()
 
 
 class _Async(IO):
-    """The interface for a flow of an event loop."""
+    """The interface for a flow in an event loop."""
 
     async def _awaited(self, make: Callable[[], Awaitable[T]]) -> T:
         return await make()
@@ -92,7 +83,7 @@ class _Async(IO):
 
     async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         called = partial(copy_context().run, function, *arguments, **keywords)
-        # No task of its own, which an event loop that ends would cancel.
+        # Not a task: an event loop that is closing would cancel it.
         running = asyncio.get_running_loop().run_in_executor(None, called)
         canceled = await _until_done(running)
         if canceled is not None:
@@ -102,25 +93,22 @@ class _Async(IO):
     async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         return await run_in_executor(_threads(), partial(function, *arguments, **keywords))
 
-    async def result_of(self, future: Future[T], /) -> T:
-        return await self._awaited(partial(asyncio.wrap_future, future))
 
-
-class _Wanted(Generic[T]):
-    """A wish of a flow in a thread: to have something awaited in the event loop."""
+class _Awaited(Generic[T]):
+    """What a flow in a thread yields: something to await in the event loop."""
 
     def __init__(self, make: Callable[[], Awaitable[T]]) -> None:
         self.make = make
 
-    def __await__(self) -> Generator["_Wanted[T]", T, T]:
+    def __await__(self) -> Generator["_Awaited[T]", T, T]:
         return (yield self)
 
 
 class _InSteps(_Async):
-    """The interface for a flow that `arun` runs: what it calls is awaited in the loop, and the rest is in a thread."""
+    """The interface for a flow that `arun` runs: async calls are awaited in the loop, the rest runs in a thread."""
 
     async def _awaited(self, make: Callable[[], Awaitable[T]]) -> T:
-        result: T = await _Wanted(make)
+        result: T = await _Awaited(make)
         return result
 
     to_end = IO.to_end
@@ -128,24 +116,24 @@ class _InSteps(_Async):
 
 
 BLOCKING, ASYNC, IN_STEPS = IO(), _Async(), _InSteps()
-"""The interfaces; the last one only for a flow that `arun` runs."""
+"""The interfaces; only `arun` uses the last one."""
 
 
 def with_arguments_of(other: Callable[P, object]) -> Callable[[Callable[..., T]], Callable[P, T]]:
-    """Return a decorator of functions that hand on whatever arguments another form of them takes."""
+    """Give an async function the arguments of its blocking form, which it passes on as they are."""
 
     def decorated(function: Callable[..., T]) -> Callable[P, T]:
-        function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]  # as `help` shows it
+        function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
         return function
 
     return decorated
 
 
 def run(flow: Coroutine[Any, Any, T]) -> T:
-    """Run a flow whose ``io`` is `BLOCKING`, to its end and in this thread.
+    """Run a flow whose ``io`` is `BLOCKING` in this thread.
 
     Raises:
-        RuntimeError: The flow awaited something that its ``io`` didn't give it.
+        RuntimeError: The flow awaited something other than calls of its ``io``.
     """
     try:
         flow.send(None)
@@ -153,62 +141,62 @@ def run(flow: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     flow.close()
-    raise RuntimeError("a blocking flow awaited something that its io didn't give it")
+    raise RuntimeError("a blocking flow awaited something other than a call of its io")
 
 
 async def arun(begin: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
-    """Run a flow whose event loop goes on while it computes.
+    """Run a flow without blocking the event loop while it computes.
 
-    Between two calls, the flow runs in a thread, in one of few for the whole program. What it calls in an async form is
-    awaited in the event loop, so drivers of databases need no thread. All of it is in one copy of the caller's context.
+    Between its calls, the flow runs in one of the `COMPUTING_THREADS`. Async calls are awaited in the event loop, where
+    drivers of databases belong. All of it shares one copy of the caller's context.
 
     Args:
-        begin: Makes the flow for the interface that it is given.
+        begin: Makes the flow for an interface.
 
     Raises:
-        RuntimeError: The flow awaited something that its ``io`` didn't give it.
+        RuntimeError: The flow awaited something other than calls of its ``io``.
     """
     flow, context = begin(IN_STEPS), copy_context()
     advance: Callable[[], object] = partial(flow.send, None)
     while True:
-        step = _threads().submit(context.run, _next_wanted, advance)
-        canceled = await _until_done(asyncio.wrap_future(step), step.cancel)  # it cancels one that hasn't begun
+        step = _threads().submit(context.run, _advanced, advance)
+        canceled = await _until_done(asyncio.wrap_future(step), step.cancel)  # if it is still queued
         if canceled is not None and step.cancelled():
             flow.close()
             raise canceled
-        has_ended, wanted = step.result()
+        has_ended, value = step.result()
         if has_ended:
             if canceled is not None:
                 raise canceled
-            result: T = wanted
+            result: T = value
             return result
-        if not isinstance(wanted, _Wanted):
+        if not isinstance(value, _Awaited):
             flow.close()
-            raise RuntimeError("a flow awaited something that its io didn't give it")
+            raise RuntimeError("a flow awaited something other than a call of its io")
         try:
             if canceled is not None:
                 raise canceled
-            advance = partial(flow.send, await asyncio.create_task(_made(wanted), context=context))
-        except BaseException as error:  # noqa: BLE001 - it is the flow's, which raises it
+            advance = partial(flow.send, await asyncio.create_task(_made(value), context=context))
+        except BaseException as error:  # noqa: BLE001 - the flow handles it
             advance = partial(flow.throw, error)
 
 
-def _next_wanted(advance: Callable[[], object]) -> tuple[bool, Any]:
-    """Run a flow up to what it wants next or to its end; return whether it has ended, and its wish or its result."""
+def _advanced(advance: Callable[[], object]) -> tuple[bool, Any]:
+    """Run a flow until it awaits something or ends; return whether it has ended, and what it awaits or its result."""
     try:
         return False, advance()
     except StopIteration as end:
         return True, end.value
 
 
-async def _made(wanted: _Wanted[T]) -> T:
-    return await wanted.make()
+async def _made(awaited: _Awaited[T]) -> T:
+    return await awaited.make()
 
 
 async def _until_done(
     waiting: asyncio.Future[Any], when_canceled: Callable[[], object] = lambda: None
 ) -> asyncio.CancelledError | None:
-    """Wait for a thread, which can't be cut short; return a request to cancel that came in the meantime."""
+    """Wait for a thread, which can't be interrupted; return the cancellation that arrived in the meantime."""
     canceled: asyncio.CancelledError | None = None
     while not waiting.done():
         try:
@@ -227,15 +215,15 @@ def _threads() -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)  # threads stay behind
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a child process has no copies of threads
 
 
 class OpenFiles:
-    """An object that holds open files, so it can't be deep-copied or sent to another process."""
+    """An object with open files: shallow copies share them; deep copies and pickling are refused."""
 
     def __copy__(self) -> Self:
         """Return another handle of the same open files."""
-        copied = type(self).__new__(type(self))
+        copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         return copied
 

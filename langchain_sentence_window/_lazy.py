@@ -1,4 +1,4 @@
-"""Modules that are imported on use: those of public names, so that importing a package is quick, and optional ones."""
+"""Imports on first use: of public names, so that importing the package is quick, and of optional packages."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,9 @@ def lazy_names(
 
     Args:
         package: Its ``__name__``.
-        names: The public names of each module, seen from the package; with a dot before it, seen from the one above.
-        needs: The extra that brings each optional package that its modules import.
+        names: The public names of each module, by the module's name relative to the package.
+        needs: The extra that installs each optional package that the modules import. Without the package, the name
+            is a class that raises when it is called.
     """
     homes = {name: module for module, of_module in names.items() for name in of_module}
 
@@ -26,11 +27,20 @@ def lazy_names(
         except ModuleNotFoundError as error:
             if error.name is None or error.name not in (needs or {}):
                 raise
-            from .errors import MissingExtraError
-
-            raise MissingExtraError(error.name, (needs or {})[error.name]) from error
+            return _stand_in(name, error.name, (needs or {})[error.name])
 
     return get, lambda: sorted({*vars(sys.modules[package]), *homes})
+
+
+def _stand_in(name: str, package: str, extra: str) -> type:
+    """Return a class that raises `MissingExtraError` when it is called: ``import *`` works without the extra, too."""
+
+    def fail(*_arguments: object, **_settings: object) -> None:
+        from .errors import MissingExtraError
+
+        raise MissingExtraError(package, extra)
+
+    return type(name, (), {"__new__": fail})
 
 
 def of_extra(module: str, package: str, extra: str) -> Any:
@@ -38,7 +48,7 @@ def of_extra(module: str, package: str, extra: str) -> Any:
 
     Args:
         module: Its full name.
-        package: The name of the package that brings it, for the error.
+        package: The distribution that contains it, for the error.
         extra: The extra that installs the package.
 
     Raises:

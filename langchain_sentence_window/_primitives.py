@@ -1,7 +1,4 @@
-"""Primitives that all folders share: types, runs, marks that end sentences, and what every store can hold.
-
-Spans are half-open, ``[start, end)``: cut first, trim, slice last.
-"""
+"""Types and constants that all folders share."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +18,7 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 """Vectors in single precision, usually of shape ``(n, dimension)``."""
 
 Rows: TypeAlias = npt.NDArray[np.int64]
-"""Numbers of rows in the database."""
+"""Row ids of the database."""
 
 
 def runs_of(indexes: Iterable[int]) -> Iterator[list[int]]:
@@ -31,7 +28,7 @@ def runs_of(indexes: Iterable[int]) -> Iterator[list[int]]:
 
 
 def grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Extend a run, from its first to its last index, on both sides in turn while it fits."""
+    """Extend a run, given by its first and last index, alternately to both sides while it fits."""
     first, last = run
     grows = True
     while grows:
@@ -44,7 +41,7 @@ def grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, 
 
 
 COLONS = (":", "：")
-"""The marks at the end of what introduces what stands below it."""
+"""Marks that end the introduction of what follows on the next lines."""
 
 ENDS_OF_SENTENCES = (
     *COLONS,
@@ -52,26 +49,26 @@ ENDS_OF_SENTENCES = (
     *("。", "．", "！", "？", "；", "，", "、", "｡", "」", "』"),
     *("؟", "۔", "؛", "،", "।", "॥"),
 )
-"""The characters with which sentences and clauses end, and titles don't: Latin, Chinese and Japanese, Arabic, Hindi."""
+"""Characters that end sentences and clauses, but not titles: Latin, Chinese and Japanese, Arabic, Hindi."""
 
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
 )
-"""Characters of scripts that put no spaces between words, such as Japanese and Thai, for a class of an expression."""
+"""The characters of scripts without spaces between words, such as Japanese and Thai, as the inside of a regex class."""
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which libraries in other programming languages refuse, by ``?``; spans stay valid."""
+    """Replace lone surrogates, which Rust and C libraries reject, by ``?``; spans stay valid."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-"""A character that no encoding holds, and JSON's readers refuse."""
+"""A character that UTF-8 can't encode and JSON parsers reject."""
 
 
 STORABLE_ID = re.compile("[^\\0\\ud800-\\udfff]+")
-"""An id that every store can keep, matched as a whole: it isn't empty, and has no NUL and no lone surrogate."""
+"""An id that every store can keep, for ``fullmatch``: not empty, without NUL and lone surrogates."""
 
 
 MAX_INDEX = 2**62

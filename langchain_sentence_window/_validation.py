@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import islice
-from typing import Any, Literal, SupportsIndex, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +14,18 @@ import numpy.typing as npt
 from ._display import shown
 from .errors import InvalidInputError
 
-T = TypeVar("T")
-
 MAX_LISTED = 3
 """Names that a message lists; it only counts the rest."""
 
 
-def wrong_kind(name: str, value: object, cure: str) -> InvalidInputError:
-    """Make the error for a value of another kind than is needed; the cure for a class is an instance of it."""
-    if isinstance(value, type):
-        cure = f"pass an instance: {value.__name__}(...)"
+def invalid(name: str, value: object, cure: str) -> InvalidInputError:
+    """Make the error for an invalid value."""
     return InvalidInputError(f"{name} is {shown(value)}; {cure}")
+
+
+def wrong_kind(name: str, value: object, cure: str) -> InvalidInputError:
+    """Make the error for a value of the wrong type; the cure for a class is an instance of it."""
+    return invalid(name, value, f"pass an instance: {value.__name__}(...)" if isinstance(value, type) else cure)
 
 
 def checked_count(name: str, value: object) -> int:
@@ -36,7 +37,7 @@ def checked_count(name: str, value: object) -> int:
     count = as_integer(value)
     if count is not None and count >= 1:
         return count
-    raise InvalidInputError(f"{name} is {shown(value)}; it must be a whole number, 1 or more")
+    raise invalid(name, value, "it must be a whole number, 1 or more")
 
 
 def optional_count(name: str, value: object) -> int | None:
@@ -56,7 +57,7 @@ def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """
     if isinstance(value, str) and value in choices:
         return value
-    raise InvalidInputError(f"{name} is {shown(value)}; write {' or '.join(map(repr, choices))}")
+    raise invalid(name, value, f"write {' or '.join(map(repr, choices))}")
 
 
 def checked_flag(name: str, value: object) -> bool:
@@ -67,7 +68,7 @@ def checked_flag(name: str, value: object) -> bool:
     """
     if isinstance(value, bool):
         return value
-    raise InvalidInputError(f"{name} is {shown(value)}; write True or False")
+    raise invalid(name, value, "write True or False")
 
 
 def checked_function(name: str, function: object) -> Callable[..., Any]:
@@ -77,32 +78,24 @@ def checked_function(name: str, function: object) -> Callable[..., Any]:
         InvalidInputError: It can't be called, or is a class.
     """
     if not callable(function) or isinstance(function, type):
-        raise not_a_function(name, function)
+        raise invalid(name, function, "give a function of a text, such as len")
     return function
-
-
-def not_a_function(name: str, value: object) -> InvalidInputError:
-    """Make the error for a setting that can't be called, or is a class."""
-    return InvalidInputError(f"{name} is {shown(value)}; give a function of a text, such as len")
 
 
 def checking_counter(name: str, counter: Callable[[str], Any]) -> Callable[[str], int]:
     """Return a counter of tokens that checks each count, and raises `InvalidInputError` if one isn't 0 or more."""
 
     @wraps(counter, updated=())
-    def counted(text: str) -> int:
-        found = counter(text)
-        if type(found) is int and found >= 0:
-            return found
-        number = as_number(found)
-        if not 0 <= number < float("inf"):
+    def checked(text: str) -> int:
+        count = counter(text)
+        if not 0 <= as_number(count) < math.inf:
             raise InvalidInputError(
-                f"{name} returned {shown(found)} for a text of {len(text):,} characters; it must return the number of "
+                f"{name} returned {shown(count)} for a text of {len(text):,} characters; it must return the number of "
                 "tokens, as model.get_num_tokens does"
             )
-        return found  # type: ignore[no-any-return]
+        return count  # type: ignore[no-any-return]
 
-    return counted
+    return checked
 
 
 def checked_callback(name: str, function: object, *arguments: str) -> Callable[..., Any]:
@@ -116,19 +109,15 @@ def checked_callback(name: str, function: object, *arguments: str) -> Callable[.
     Raises:
         InvalidInputError: It can't be called, takes other arguments, or is async.
     """
-    takes = " and ".join(arguments)
+    cure = f"give a plain function of {' and '.join(arguments)}"
     if not callable(function) or isinstance(function, type):
-        raise InvalidInputError(f"{name} is {shown(function)}; give a function of {takes}")
+        raise invalid(name, function, cure)
     if inspect.iscoroutinefunction(function):
-        raise InvalidInputError(
-            f"{name} is an async function, which can't be used here; give a plain function of {takes}"
-        )
+        raise InvalidInputError(f"{name} is an async function, which can't be used here; {cure}")
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
-        raise InvalidInputError(
-            f"{name} can't be called with {takes} ({error}); give a function that takes them"
-        ) from None
+        raise InvalidInputError(f"{name} takes other arguments ({error}); {cure}") from None
     except ValueError:  # a function of C without a signature
         pass
     return function
@@ -141,17 +130,12 @@ def checked_list(name: str, value: object) -> list[object]:
         InvalidInputError: It isn't an iterable, or is a string or a mapping.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise not_a_list(name, value)
+        raise invalid(name, value, "give a list")
     return list(value)
 
 
-def not_a_list(name: str, value: object) -> InvalidInputError:
-    """Make the error for a value that isn't an iterable, or is a string or a mapping."""
-    return InvalidInputError(f"{name} is {shown(value)}; give a list")
-
-
 def listed(names: Collection[str]) -> str:
-    """Write the first few of many names, and count the rest."""
+    """Write the first few names, and count the rest."""
     first = ", ".join(map(shown, islice(names, MAX_LISTED)))
     return (first or "none") + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")
 
@@ -166,7 +150,7 @@ def checked_min_score(name: str, value: object) -> float | None:
         return None
     number = as_number(value)
     if math.isnan(number):
-        raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, or None for all")
+        raise invalid(name, value, "it must be a number, or None for all")
     return number
 
 
@@ -174,7 +158,7 @@ def checked_min_relevance(name: str, value: object) -> float | Literal["auto"] |
     """Return ``auto``, a probability from 0 to 1, or ``None``.
 
     Raises:
-        InvalidInputError: It is none of them.
+        InvalidInputError: It is something else.
     """
     if value is None:
         return None
@@ -182,7 +166,7 @@ def checked_min_relevance(name: str, value: object) -> float | Literal["auto"] |
         return "auto"
     number = as_number(value)
     if not 0 <= number <= 1:
-        raise InvalidInputError(f"{name} is {shown(value)}; give 'auto', a number from 0 to 1, or None")
+        raise invalid(name, value, "give 'auto', a number from 0 to 1, or None")
     return number
 
 
@@ -194,19 +178,17 @@ def checked_weight(name: str, value: object) -> float:
     """
     number = as_number(value)
     if not 0 <= number < math.inf:
-        raise InvalidInputError(f"{name} is {shown(value)}; it must be a number, 0 or more")
+        raise invalid(name, value, "it must be a number, 0 or more")
     return number
 
 
 def as_integer(value: object) -> int | None:
     """Return a whole number of Python or NumPy as an ``int``; ``None`` for anything else, such as 2.0 or a boolean."""
-    if type(value) is int:  # the usual case, told quickly
-        return value
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if isinstance(value, bool):
         return None
     try:
-        return operator.index(value)
-    except TypeError:  # an array of several numbers
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
         return None
 
 
@@ -236,8 +218,8 @@ def finite_numbers(name: str, values: object, count: int | None = None) -> npt.N
     except (TypeError, ValueError, OverflowError):
         array = np.full(1, np.nan)
     if array.ndim != 1 or not np.isfinite(array).all() or count not in (None, len(array)):
-        wanted = "finite numbers" if count is None else f"{count:,} finite number{'s' * (count != 1)}"
-        raise InvalidInputError(f"{name} is {shown(values)}; give {wanted}")
+        size = "" if count is None else f"{count:,} "
+        raise invalid(name, values, f"give {size}finite number{'s' * (count != 1)}")
     return array
 
 
@@ -247,12 +229,8 @@ def checked_neighbor_weights(weights: Sequence[float]) -> tuple[float, ...]:
     Raises:
         InvalidInputError: They aren't finite numbers of 0 or more, or the first is 0.
     """
-    numbers = (
-        [] if isinstance(weights, str | bytes) or not isinstance(weights, Iterable) else [*map(as_number, weights)]
-    )
+    numbers = [as_number(weight) for weight in weights] if isinstance(weights, Iterable) else []
     if not numbers or numbers[0] <= 0 or not all(0 <= number < math.inf for number in numbers):
-        raise InvalidInputError(
-            f"neighbor_weights is {shown(weights)}; it must be numbers of 0 or more, the first above 0, e.g. "
-            "(1, 0.3, 0.2)"
-        )
+        cure = "it must be numbers of 0 or more, the first above 0, e.g. (1, 0.3, 0.2)"
+        raise invalid("neighbor_weights", weights, cure)
     return tuple(numbers)

@@ -11,14 +11,14 @@
     │   ├── IndexMismatchError                   it was made with another embedder, or in another format
     │   └── StoreChangedError                    it is written too often to be read in one state
     ├── IngestError                              a distributed ingest stopped before its end
-    ├── StoreUnavailableError (ConnectionError)  a store's server doesn't answer, or not in time
+    ├── StoreUnavailableError (ConnectionError)  a store's server doesn't answer in time
     ├── IncompleteWindowError (LookupError)      a store lacks sentences or metadata of a window
     └── MissingExtraError (ImportError)          an optional dependency isn't installed
 
     SentenceWindowWarning (UserWarning)          something works, but probably not as intended
 
-Every message names the value and the cure. Any other exception of a user's embedder, model or store is passed on as it
-is, after all changes were undone.
+Every message names the value and the cure. Any other exception of a user's embedder, model or store passes through
+unchanged, after all changes were undone.
 """
 
 from typing import Self
@@ -59,11 +59,11 @@ class FilterError(InvalidInputError):
 
 
 class AnswerFormatError(SentenceWindowError):
-    """A model's answer isn't in the form that it was asked for; ask again, or take another model."""
+    """A model's answer isn't in the form that it was asked for; ask again, or use another model."""
 
 
 class DocumentReadError(SentenceWindowError):
-    """A file can't be read as a document: it is damaged, encrypted, of another type, or not there."""
+    """A file can't be read as a document: it is damaged, encrypted, of another type, or missing."""
 
 
 class EmbeddingError(SentenceWindowError, ValueError):
@@ -87,11 +87,11 @@ class IndexMismatchError(StoreError):
 
 
 class IngestError(SentenceWindowError):
-    """A distributed ingest stopped before its end; what is stored stays, and calling it again goes on."""
+    """A distributed ingest stopped before its end; what is stored stays, and another call continues."""
 
 
 class StoreUnavailableError(SentenceWindowError, ConnectionError):
-    """A store's server doesn't answer, or not in time; what its driver raised is the cause. Trying again may help."""
+    """A store's server doesn't answer in time; its driver's error is the ``__cause__``. Trying again may help."""
 
 
 class IncompleteWindowError(SentenceWindowError, LookupError):
@@ -99,10 +99,10 @@ class IncompleteWindowError(SentenceWindowError, LookupError):
 
 
 class MissingExtraError(SentenceWindowError, ImportError):
-    """An optional dependency isn't installed, or a version of it that can't be used.
+    """An optional dependency isn't installed, or its version is unsupported.
 
     Attributes:
-        package: The package that is missing, with the versions that are needed if others can't be used: ``mcp>=2``.
+        package: The missing package, with the supported versions if others are unsupported: ``ray>=2.51``.
         extra: The extra of ``langchain-sentence-window`` that installs it.
     """
 
@@ -114,7 +114,7 @@ class MissingExtraError(SentenceWindowError, ImportError):
         super().__init__(f"{package} is not installed, or can't be imported; {cure}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        """Return the arguments to make the exception again, for copies, also in another process."""
+        """Return the constructor and its arguments, by which pickle and copy recreate the exception."""
         return type(self), (self.package, self.extra)
 
 

@@ -10,6 +10,11 @@ from zlib import crc32
 
 import pytest
 
+from langchain_sentence_window.testing.material import Way
+
+Invoke = Way
+"""Calls a method in its sync or its async form: the fixture ``way``."""
+
 BELOW_THE_FACADE = (
     "tests/adapters/test_filter_roads.py",
     "tests/adapters/test_stores.py",
@@ -25,9 +30,6 @@ BELOW_THE_FACADE = (
     "tests/retrieval/test_relevance.py",
     "tests/retrieval/test_why.py",
     "tests/store/test_candidates.py",
-    "tests/store/test_words.py",
-    "tests/store/test_recall.py",
-    "tests/store/test_metadata.py",
 )
 FORMS = ("sync", "async")
 MANY_CASES = 16

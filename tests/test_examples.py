@@ -4,14 +4,14 @@ import ast
 import json
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
-import langchain_sentence_window
-from langchain_sentence_window import FaissStore, SentenceSplitter
+from langchain_sentence_window import FaissStore
 from tests.interpreters import run_python
 from tests.openai_server import Message, openai_server
 from tests.pages import run_notebook
@@ -23,13 +23,12 @@ POLICY = "A refund may be asked for within 30 days. Write to the desk. It is ref
 MANUAL = "The database keeps a log. The log is flushed at every commit.\r\nReplicas flush it every second."
 PROGRAMS = sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("deploy/*.py")])
 NOTEBOOK = EXAMPLES / "tour.ipynb"
-PUBLIC_MODULES = {"adapters.postgres", "errors", "evaluation", "folders", "loaders", "testing"}
 FILES = {"billing.md": f"# Refunds\n\n{POLICY}\n", "notes/tarn.txt": MANUAL, "ignored.pdf": "%PDF"}
 
 
-def run(program: str, *arguments: str, **environment: str) -> CompletedProcess[str]:
+def run(program: str, *arguments: str | Path, **environment: str) -> CompletedProcess[str]:
     settings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    return run_python(EXAMPLES / program, *arguments, env={**settings, "HF_HUB_OFFLINE": "1", **environment})
+    return run_python(EXAMPLES / program, *map(str, arguments), env={**settings, "HF_HUB_OFFLINE": "1", **environment})
 
 
 @pytest.fixture
@@ -45,17 +44,13 @@ def folder(tmp_path: Path) -> Path:
 def test_an_example_is_short_and_uses_public_names_only(path: Path) -> None:
     assert 20 <= len(path.read_text(encoding="utf-8").splitlines()) <= 60
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        names += [each.name for each in node.names] if isinstance(node, ast.Import) else []
-        for name in names:
-            assert not name.startswith("langchain_sentence_window.") or name.partition(".")[2] in PUBLIC_MODULES, name
-        if isinstance(node, ast.ImportFrom) and node.module == "langchain_sentence_window":
-            assert {each.name for each in node.names} <= set(langchain_sentence_window.__all__)
+        if isinstance(node, ast.ImportFrom) and "sentence_window" in str(node.module):
+            assert {each.name for each in node.names} <= set(import_module(str(node.module)).__all__)
         if isinstance(node, ast.Attribute):
             assert not re.match("_(?!_)", node.attr)
 
 
-def test_the_notebook_shows_what_is_written_in_it() -> None:
+def test_the_outputs_in_the_notebook_are_current() -> None:
     written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     ran = json.loads(json.dumps(run_notebook(NOTEBOOK)))
     shown = outputs_of(ran)
@@ -116,20 +111,6 @@ def test_the_places_the_quickstart_prints_are_true(folder: Path, tmp_path: Path)
     assert "score 0." in place
 
 
-def test_the_quickstart_embeds_only_what_changed(folder: Path, tmp_path: Path) -> None:
-    ask = ["quickstart.py", "--documents", str(folder), "--index", str(tmp_path / "index")]
-    ask += ["--question", "How often is the log flushed?"]
-    assert "7/7 " in run(*ask).stderr
-    assert "Embedding" not in run(*ask).stderr
-    (folder / "notes/tarn.txt").write_text("The log is flushed once an hour.", encoding="utf-8")
-    (folder / "billing.md").unlink()
-    done = run(*ask)
-    assert "1/1 " in done.stderr
-    assert "holds 1 documents, 1 sentences" in done.stdout
-    assert "once an hour" in done.stdout
-    assert "refund" not in done.stdout
-
-
 def test_with_a_key_the_quickstart_prints_the_answer_and_its_citations(folder: Path, tmp_path: Path) -> None:
     def reply(messages: list[Message]) -> str:
         return "It is refused after 100 bookings [1]."
@@ -137,14 +118,7 @@ def test_with_a_key_the_quickstart_prints_the_answer_and_its_citations(folder: P
     with openai_server(reply) as server:
         done = run(
             "quickstart.py",
-            *(
-                "--documents",
-                str(folder),
-                "--index",
-                str(tmp_path / "index"),
-                "--question",
-                "When is a refund refused?",
-            ),
+            *("--documents", folder, "--index", tmp_path / "index", "--question", "When is a refund refused?"),
             OPENAI_API_KEY="test",
             OPENAI_BASE_URL=server.base_url,
         )
@@ -173,73 +147,28 @@ def test_with_a_key_quotes_of_a_pdf_are_verified_and_marked_on_their_page(tmp_pa
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_evaluate_compares_retrievers_on_40_questions_and_draws_them(tmp_path: Path) -> None:
-    done = run("evaluate.py", "--plot", str(tmp_path / "plot.svg"))
+def test_evaluate_compares_retrievers_on_40_questions() -> None:
+    done = run("evaluate.py")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[1].startswith("% of 40 questions")
-    rows = {line[:24].strip(): list(map(float, line[24:].split())) for line in lines[2:-1]}
+    rows = {line[:24].strip(): list(map(float, line[24:].split())) for line in lines[2:]}
     assert list(rows) == ["sentence windows", "chunks of 400 characters", "chunks of 800 characters"]
-    for recall in (row[:4] for row in rows.values()):
-        assert recall == sorted(recall)
     # All of the evidence but a little is within reach of small chunks: the questions and spans belong together.
     assert rows["chunks of 400 characters"][3] > 90
-    assert "</svg>" in (tmp_path / "plot.svg").read_text(encoding="utf-8")
 
 
-def test_evaluate_reads_a_folder_of_ones_own(folder: Path, tmp_path: Path) -> None:
-    write_question(folder)
-    done = run("evaluate.py", str(folder), "--plot", str(tmp_path / "plot.png"))
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[1].startswith("% of 1 questions")
-    # There is no more than 190 characters, so all is found by all.
-    assert all(line.split()[-9:] == ["100.0"] * 8 + ["0.0"] for line in lines[2:5])
-    assert (tmp_path / "plot.png").exists()
-
-
-def write_question(folder: Path) -> None:
-    start = MANUAL.index("Replicas")
-    asked = {"question": "How often do replicas flush?", "doc_id": "notes/tarn.txt", "spans": [[start, len(MANUAL)]]}
-    (folder / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
-
-
-def test_evaluate_answers_mistakes_in_a_line(folder: Path) -> None:
+def test_programs_report_mistakes_in_a_line(folder: Path) -> None:
     assert "InvalidInputError" in run("evaluate.py", str(folder)).stderr.splitlines()[-1]
     (folder / "questions.jsonl").write_text('{"question": "Why?"}', encoding="utf-8")
     done = run("evaluate.py", str(folder))
     assert done.returncode == 1
     assert "InvalidInputError: line 1 of" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
-
-
-def test_the_questions_quote_the_documents_and_20_need_a_clause_further_on() -> None:
-    records = [json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    texts = {name: (EXAMPLES / name).read_bytes().decode() for name in {record["doc_id"] for record in records}}
-    sentences = {name: SentenceSplitter().spans(text) for name, text in texts.items()}
-    distances = []
-    for record in records:
-        text, spans = texts[record["doc_id"]], sentences[record["doc_id"]]
-        assert [text[start:end] for start, end in record["spans"]] == record["texts"]
-        if "match" in record:
-            (match,) = (i for i, (start, end) in enumerate(spans) if text[start:end] == record["match"])
-            (answer,) = (i for i, (start, _) in enumerate(spans) if start == record["spans"][0][0])
-            distances.append(answer - match)
-    assert len({record["question"] for record in records}) == 40
-    assert len(distances) == 20
-    assert set(distances) == {1, 2, 3, 4}
-
-
-def test_mistakes_are_answered_in_a_line(folder: Path, tmp_path: Path) -> None:
-    for arguments, message in (
-        (("--documents", str(tmp_path / "none"), "--question", "Why?"), "is not a folder"),
-        (("--documents", str(folder), "--index", str(folder / "billing.md"), "--question", "Why?"), "StoreError"),
-        (("--documents", str(folder), "--index", str(tmp_path / "index"), "--question", " "), "InvalidInputError"),
-    ):
-        done = run("quickstart.py", *arguments)
-        assert done.returncode == 1
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
+    done = run("quickstart.py", "--documents", folder / "none", "--question", "Why?")
+    assert done.returncode == 1
+    assert "is not a folder" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 CLAUSE = "Transfers are accepted for amounts of €600 or more only"

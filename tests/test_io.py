@@ -1,7 +1,6 @@
-"""One flow, run in the caller's thread or awaited: calls, results and errors are the same."""
+"""A flow makes the same calls, and has the same results and errors, in the caller's thread and in an event loop."""
 
 import asyncio
-import gc
 import multiprocessing
 import os
 import threading
@@ -19,7 +18,7 @@ from tests.patience import PATIENCE
 
 
 class Store:
-    """Notes which of its forms are called, and in which thread."""
+    """Records which of its forms are called, and in which thread."""
 
     def __init__(self) -> None:
         self.called: list[tuple[str, bool]] = []
@@ -88,18 +87,6 @@ async def test_an_awaited_flow_takes_the_async_form_or_a_thread() -> None:
     assert store.called == [("asearch", True), ("count", False)]
 
 
-async def test_what_has_no_async_form_does_not_block_the_loop() -> None:
-    went_on = threading.Event()
-    asyncio.get_running_loop().call_soon(went_on.set)
-    assert await ASYNC.in_thread(went_on.wait, PATIENCE)
-
-
-async def test_a_thread_sees_the_caller_s_context() -> None:
-    tenant: ContextVar[str] = ContextVar("tenant")
-    tenant.set("a")
-    assert await ASYNC.in_thread(tenant.get) == "a"
-
-
 @pytest.mark.parametrize("drive", [blocking, awaited, in_steps])
 def test_errors_reach_the_flow_and_the_caller_with_their_traceback(drive: Callable[..., Any]) -> None:
     assert drive(search_or_none, Store(), "") is None
@@ -114,26 +101,8 @@ def test_errors_reach_the_flow_and_the_caller_with_their_traceback(drive: Callab
     )
 
 
-async def test_a_flow_can_be_canceled() -> None:
-    started = asyncio.Event()
-
-    async def forever(_: str, *, k: int) -> list[str]:
-        started.set()
-        await asyncio.sleep(3600 * k)
-        return []
-
-    async def flow(io: IO) -> list[str]:
-        return await io.call(Store().search, forever, "a", k=1)
-
-    task = asyncio.create_task(flow(ASYNC))
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
 @pytest.mark.parametrize("fails", [False, True])
-async def test_a_call_to_its_end_is_over_before_its_flow_goes_on(fails: bool) -> None:
+async def test_a_call_to_its_end_has_ended_before_its_flow_continues(fails: bool) -> None:
     begun, going_on, events = threading.Event(), threading.Event(), list[str]()
 
     def use() -> None:
@@ -141,7 +110,7 @@ async def test_a_call_to_its_end_is_over_before_its_flow_goes_on(fails: bool) ->
         assert going_on.wait(PATIENCE)
         events.append("used")
         if fails:
-            raise ValueError("it failed, and nobody waits for it any more")
+            raise ValueError("it failed after the cancellation")
 
     async def flow() -> None:
         try:
@@ -173,7 +142,7 @@ def test_a_call_to_its_end_returns_and_raises_as_the_function_does(drive: Callab
 
 
 def awaiting_something_else() -> tuple[Callable[[IO], Coroutine[Any, Any, None]], list[bool]]:
-    """A flow that awaits what its io didn't give it, and a list that says whether it was closed."""
+    """A flow that awaits something other than a call of its io, and a list that says whether it was closed."""
     closed: list[bool] = []
 
     async def flow(_: IO) -> None:
@@ -185,38 +154,30 @@ def awaiting_something_else() -> tuple[Callable[[IO], Coroutine[Any, Any, None]]
     return flow, closed
 
 
-def test_a_blocking_flow_that_awaits_something_else_is_refused_and_closed() -> None:
+def run_blocking(flow: Callable[[IO], Coroutine[Any, Any, None]]) -> None:
+    run(flow(BLOCKING))
+
+
+def run_in_steps(flow: Callable[[IO], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(arun(flow))
+
+
+@pytest.mark.parametrize("drive", [run_blocking, run_in_steps])
+def test_a_flow_that_awaits_something_else_is_refused_and_closed(drive: Callable[..., None]) -> None:
     flow, closed = awaiting_something_else()
-    with pytest.raises(RuntimeError, match="awaited something that its io didn't give it"):
-        run(flow(BLOCKING))
+    with pytest.raises(RuntimeError, match="awaited something other than a call of its io"):
+        drive(flow)
     assert closed == [True]
 
 
-def test_an_interrupt_leaves_a_flow_and_runs_what_it_has_to_finish() -> None:
-    finished: list[bool] = []
-
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
-    async def flow(io: IO) -> None:
-        try:
-            await io.in_thread(interrupted)
-        finally:
-            finished.append(True)
-
-    with pytest.raises(KeyboardInterrupt):
-        run(flow(BLOCKING))
-    assert finished == [True]
-
-
-# Flows that run in steps, whose event loop goes on while they compute
+# Flows in steps, which don't block the event loop while they compute
 
 
 async def nap(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-async def test_what_a_flow_computes_is_not_done_in_the_loop_and_what_it_awaits_is() -> None:
+async def test_a_flow_computes_in_a_thread_and_awaits_in_the_loop() -> None:
     store = Store()
 
     async def flow(io: IO) -> list[object]:
@@ -230,7 +191,7 @@ async def test_what_a_flow_computes_is_not_done_in_the_loop_and_what_it_awaits_i
     assert store.called == [("asearch", True)]
 
 
-async def test_a_computing_flow_does_not_keep_the_loop_waiting() -> None:
+async def test_a_computing_flow_does_not_block_the_loop() -> None:
     went_on = threading.Event()
 
     async def flow(io: IO) -> bool:
@@ -248,34 +209,27 @@ async def test_more_flows_than_threads_end() -> None:
     assert await asyncio.gather(*(arun(partial(flow, number=each)) for each in range(50))) == list(range(50))
 
 
-async def test_a_flow_in_steps_has_one_context_that_is_its_own() -> None:
+async def test_a_flow_in_steps_has_its_own_context() -> None:
     tenant: ContextVar[str] = ContextVar("tenant")
     tenant.set("a")
 
-    async def told() -> str:
+    async def read() -> str:
         return tenant.get()
 
     async def flow(io: IO) -> list[str]:
         seen = [tenant.get()]
         token = tenant.set("b")
-        seen.append(await io.call(lambda: "", told))
+        seen.append(await io.call(lambda: "", read))
         seen.append(await io.in_thread(tenant.get))
         tenant.reset(token)
-        return [*seen, await io.call(lambda: "", told)]
+        return [*seen, await io.call(lambda: "", read)]
 
     assert await arun(flow) == ["a", "b", "b", "a"]
     assert tenant.get() == "a"
 
 
-async def test_a_flow_in_steps_that_awaits_something_else_is_refused_and_closed() -> None:
-    flow, closed = awaiting_something_else()
-    with pytest.raises(RuntimeError, match="awaited something that its io didn't give it"):
-        await arun(flow)
-    assert closed == [True]
-
-
 @pytest.mark.parametrize("when", ["queued", "computing", "waiting"])
-async def test_a_flow_in_steps_that_is_canceled_runs_what_it_has_to_finish(when: str) -> None:
+async def test_a_canceled_flow_in_steps_runs_its_cleanup(when: str) -> None:
     running = COMPUTING_THREADS if when == "queued" else 1
     begun, going_on, ended = threading.Semaphore(0), threading.Event(), list[str]()
     in_the_loop = asyncio.Event()
@@ -309,22 +263,6 @@ async def test_a_flow_in_steps_that_is_canceled_runs_what_it_has_to_finish(when:
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(each, asyncio.CancelledError) for each in outcomes)
     assert ended == [when] * (len(tasks) - (when == "queued"))
-
-
-async def test_an_error_of_a_flow_in_steps_is_not_logged_as_if_nobody_saw_it(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ValueError, match="nothing was asked"):
-        await arun(lambda io: search_and_count(io, Store(), ""))
-    gc.collect()
-    assert caplog.text == ""
-
-
-async def test_a_time_limit_ends_a_flow_in_steps() -> None:
-    async def flow(io: IO) -> None:
-        await io.call(time.sleep, nap, 3600)
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await arun(flow)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -1,4 +1,4 @@
-"""What the library leaves alone: settings of the process that it runs in, during each call and after it."""
+"""No call changes a setting of the process, during the call or after it."""
 
 import csv
 import decimal
@@ -24,6 +24,9 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 
+from app.tests.files.office_writing import epub, library, msg, odt, pptx, xlsx
+from app.tests.files.pdf.drawing import drawn, lines
+from app.tests.files.writing import docx, file, paragraph
 from langchain_sentence_window import (
     FaissStore,
     SentenceSplitter,
@@ -32,10 +35,7 @@ from langchain_sentence_window import (
     format_context,
     verify_quotes,
 )
-from langchain_sentence_window.loaders import load_file
-from tests.loaders.files.office_writing import epub, library, msg, odt, pptx, xlsx
-from tests.loaders.files.writing import docx, file, paragraph
-from tests.loaders.pdf.drawing import drawn, lines
+from sentence_window.files import load_file
 from tests.toys import WordEmbeddings
 
 CODE = """import re
@@ -51,7 +51,7 @@ PRICES: list[list[object]] = [["Hall", "Euros"], ["Card", 35]]
 
 
 Prepare: TypeAlias = Callable[[Path], Callable[[], object]]
-"""Makes what a call needs in an empty folder, and returns the call."""
+"""Prepares an empty folder for a call, and returns the call."""
 
 
 def split(text: str) -> Prepare:
@@ -86,7 +86,7 @@ CALLS: dict[str, Prepare] = {
     ".pptx": read("a.pptx", lambda: pptx("Pay now.")),
     ".odt": read("a.odt", lambda: odt("<text:p>Pay now.</text:p>")),
     ".epub": read("a.epub", lambda: epub({"a": "Pay now."})),
-    ".msg": read("a.msg", lambda: msg("", "Pay now.")),
+    ".msg": read("a.msg", lambda: msg("pay")),
     ".rtf": read("a.rtf", lambda: "{\\rtf1 Pay now.}"),
     ".pdf": read("a.pdf", lambda: drawn(lines("Pay now."))),
     ".csv": read("a.csv", lambda: "Hall,Euros\nCard,35\n"),
@@ -122,7 +122,7 @@ def state() -> dict[str, Any]:
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
-    """Look at each call of a function, in this thread, whether what other threads rely on is as it was."""
+    """Compare settings that other threads rely on, at each call of a function in this thread."""
     changes = list[str]()
     filters, enabled = warnings.filters, gc.isenabled()
 
@@ -143,7 +143,7 @@ def test_a_call_changes_no_setting_of_the_process(name: str, tmp_path: Path) -> 
     if name in NEEDED:
         library(NEEDED[name])
     call = CALLS[name](tmp_path)
-    call()  # what it imports may set up the process, once
+    call()  # its imports may set up the process once
     before = state()
     with watched() as changes:
         call()
@@ -151,7 +151,7 @@ def test_a_call_changes_no_setting_of_the_process(name: str, tmp_path: Path) -> 
     assert state() == before
 
 
-def test_calls_at_once_leave_the_process_as_it_was(tmp_path: Path) -> None:
+def test_concurrent_calls_change_no_setting_of_the_process(tmp_path: Path) -> None:
     calls = list[Callable[[], object]]()
     for number, name in enumerate([*(CALLS.keys() - NEEDED.keys())] * 2):
         (tmp_path / f"{number}").mkdir()

@@ -1,4 +1,4 @@
-"""Merged windows of several queries, as LangChain's retrievers ask them."""
+"""Windows of several queries are merged, as retrievers of LangChain ask them."""
 
 from typing import Any
 
@@ -14,11 +14,10 @@ from langchain_core.runnables import RunnableLambda
 from langchain_sentence_window import (
     CrossEncoderReranker,
     SentenceWindowRetriever,
-    create_rag_chain,
     format_context,
     merge_windows,
 )
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.test_langchain_fit import SharedWords
 from tests.toys import PLAIN, WordEmbeddings, document
 
@@ -40,7 +39,7 @@ def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
 
 
 def seen(documents: list[Document]) -> list[tuple[str, list[int], list[int]]]:
-    """Of each window its document, its sentences, and those that were hit."""
+    """Return the document of each window, its sentences, and its hits."""
     return [
         (
             each.metadata["doc_id"],
@@ -103,11 +102,3 @@ async def test_reranked_windows_are_merged_with_the_best_score(retriever: Senten
     assert [each.metadata["relevance_score"] for each in found] == [4.0, 1.0]
     assert merged.metadata["relevance_score"] == 4.0
     assert seen([merged]) == [("a", [0, 4], [1, 3])]
-
-
-async def test_merged_windows_go_into_a_chain(retriever: SentenceWindowRetriever, way: Invoke) -> None:
-    many = MultiQueryRetriever.from_llm(retriever, FakeListChatModel(responses=["refund\ncard"]))
-    chain = create_rag_chain(many | STEP, FakeListChatModel(responses=["In days [1]."]))
-    answer = await way(chain, "invoke", "How quick is it?")
-    [citation] = answer["citations"]
-    assert citation.document.metadata["sentences"] == [0, 4]

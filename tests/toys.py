@@ -1,4 +1,4 @@
-"""Embeddings whose geometry can be checked by hand, and other small things tests are made with."""
+"""Embeddings whose geometry can be checked by hand, and other small helpers."""
 
 import re
 from typing import Any

@@ -11,18 +11,18 @@ import sys
 from langchain_postgres.v2.indexes import HNSWIndex
 from serve import open_retriever
 
-from langchain_sentence_window.folders import SyncProgress, sync_files
+from sentence_window.folders import SyncProgress, sync_files
 
 
 def main(folder: str) -> int:
     """Load a folder, make the index of vectors if there is none yet, and return the exit code."""
     retriever = open_retriever()
     result = sync_files(retriever, folder, delete=True, on_progress=show)
-    print(result)  # the numbers of files, then each extra that is missing and each file that can't be read
+    print(result)  # the numbers of files, then each file that can't be read
     store = retriever.vectorstore
     if not store.is_valid_index():  # type: ignore[attr-defined]
         store.apply_vector_index(HNSWIndex())  # type: ignore[attr-defined]
-    return 1 if result.failed or result.missing_extras else 0
+    return 1 if result.failed else 0
 
 
 def show(progress: SyncProgress) -> None:

@@ -13,14 +13,9 @@ from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2.indexes import HNSWQueryOptions
 from sqlalchemy.exc import ProgrammingError
 
-from langchain_sentence_window import (
-    NeighborMixedEmbeddings,
-    SentenceWindowRetriever,
-    create_mcp_server,
-    load_embedding,
-    serve_mcp,
-)
-from langchain_sentence_window.adapters.postgres import enable_full_text
+from langchain_sentence_window import SentenceWindowRetriever, load_embedding
+from langchain_sentence_window.stores import NeighborMixedEmbeddings
+from sentence_window.mcp import create_mcp_server, serve_mcp
 
 TABLE, DIMENSION = "sentences", 384
 
@@ -40,7 +35,6 @@ def open_retriever() -> SentenceWindowRetriever:
     embedding = NeighborMixedEmbeddings(load_embedding("minilm"))
     # The index finds no more rows than ef_search, so it is above the retriever's fetch_k.
     store = PGVectorStore.create_sync(engine, embedding, TABLE, index_query_options=HNSWQueryOptions(ef_search=200))
-    enable_full_text(store, "english")
     return SentenceWindowRetriever(vectorstore=store)
 
 

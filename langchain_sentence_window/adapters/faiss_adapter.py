@@ -19,7 +19,7 @@ from langchain_sentence_window.ranking.names import DocumentNames
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
 
-from .store_adapter import BulkLoader, Scored, SearchedCandidates, SearchWork, StoreAdapter
+from .store_adapter import FILTER_ALONE, BulkLoader, Scored, SearchedCandidates, SearchWork, StoreAdapter
 
 if TYPE_CHECKING:
     from langchain_sentence_window.store.faiss_store import FaissStore
@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_WITHOUT_COPY = 3
-"""Attempts at a query of a store in memory, before its state is copied as others write all the time."""
-
+"""Attempts at a query of a store in memory that others keep writing; then its state is copied."""
 
 _METHODS = (
     "similarity_search_with_score",
     "asimilarity_search_with_score",
     "hybrid_search",
-    "ahybrid_search",
     "get_by_ids",
-    "get_by_ids_within",
-    "aget_by_ids_within",
 )
 """The methods by which a store is searched and read."""
 
@@ -48,9 +44,7 @@ class FaissStoreAdapter(StoreAdapter):
     store: "FaissStore"
     holds_json = True
     finds_words = True
-    mixes_neighbors = True
     is_whole_index = True
-    rechecks_hits = False
     read_batch_size = sys.maxsize  # one call reads one state
 
     @property
@@ -60,30 +54,33 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def count_writes(self, io: IO) -> int | None:
         """Return the number of writes so far."""
-        return (await io.call(self.store.stats, self.store.astats)).generation
+        return (await io.in_thread(self.store.stats)).generation
 
     def search_parameters(self) -> Mapping[str, inspect.Parameter]:
-        """Return those of a hybrid search, without the ones that the retriever gives."""
-        taken = inspect.signature(self.store.hybrid_search).parameters
-        return {name: parameter for name, parameter in taken.items() if name not in ("rank", "spreads")}
+        """Return ``filter`` alone; the retriever gives the other arguments."""
+        return FILTER_ALONE
 
     @property
     def is_masked(self) -> bool:
-        """Whether the store is of a subclass that searches or reads in its own way.
+        """Whether the store is of a subclass that searches or reads in its own way, perhaps to hide sentences.
 
-        Then it is searched and read by its methods alone, as any other store is: they may hide what not all may see.
+        Then it is only searched and read by these methods.
         """
+        return any(map(self._overrides, _METHODS))
+
+    def _overrides(self, name: str) -> bool:
         from langchain_sentence_window.store.faiss_store import FaissStore
 
-        return any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _METHODS)
+        return getattr(type(self.store), name) is not getattr(FaissStore, name)
 
-    async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
-        """Search a masked store, whose hybrid search has one score for both."""
-        found = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
-        return [(document, score, 0.0) for document, score in found]
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search by meaning, or as a subclass does by meaning and words."""
+        if self._overrides("hybrid_search"):
+            return await io.in_thread(self.store.hybrid_search, query, **settings)
+        return await super().search(io, query, settings)
 
     async def in_search(self, io: IO, query: str, work: SearchWork[T], *, has_words: bool) -> T:
-        """Search and read in one state of the index, again from the beginning whenever a text is to be embedded."""
+        """Search and read in one state of the index; start again after a text had to be embedded."""
         if self.is_masked:
             return await work(io, self)
         vectors, text = dict[str, Vectors](), query
@@ -101,12 +98,6 @@ class FaissStoreAdapter(StoreAdapter):
                 return found
             text = found.text
 
-    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
-        """Let the store enforce its filter by id, too."""
-        if ids is None or filter is None:
-            return await super().select(io, ids, filter)
-        return await io.call(self.store.get_by_ids_within, self.store.aget_by_ids_within, ids, filter)
-
     async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
         """Read them without making Documents."""
         if self.is_masked:
@@ -123,7 +114,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words."""
-        return await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
+        return await io.in_thread(self.store.lexical_search, query, **settings)
 
     async def prepare_replacement(
         self,
@@ -138,8 +129,8 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
         """List them without reading their sentences."""
-        joined = filter if source is None else self._of_source(filter, source)
-        return await io.call(self.store.list_documents, self.store.alist_documents, joined)
+        within = self._of_source(filter, source)
+        return await io.in_thread(self.store.list_documents, within)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Yield all, in one state of the store."""
@@ -149,25 +140,26 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def count_documents(self, io: IO, filter: Any = None) -> int:
         """Count them without reading them."""
-        return await io.call(self.store.count_documents, self.store.acount_documents, filter)
+        return await io.in_thread(self.store.count_documents, filter)
 
     async def delete_documents(
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
     ) -> Sequence[str]:
         """Delete them in one transaction, which checks the filter too."""
-        given = filter if source is None else self._of_source(filter, source)
-        return await io.in_thread(self.store.remove_documents, doc_ids, filter=given)
+        return await io.in_thread(self.store.delete_documents, doc_ids, filter=self._of_source(filter, source))
 
-    def _of_source(self, filter: Any, source: str) -> Any:
+    def _of_source(self, filter: Any, source: str | None) -> Any:
+        if source is None:
+            return filter
         of_source = filter_of_source(source)
         return of_source if filter is None else self.join([filter, of_source])
 
     async def add_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Add documents with their vectors."""
-        await io.call(self.store.add_embeddings, self.store.aadd_embeddings, documents, vectors)
+        await io.in_thread(self.store.add_embeddings, documents, vectors)
 
     def bulk_loader(self, **settings: Any) -> BulkLoader:
-        """Refuse, as the store mixes vectors itself.
+        """Refuse: the store mixes vectors itself.
 
         Raises:
             InvalidInputError: Always.

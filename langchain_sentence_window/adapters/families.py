@@ -1,7 +1,8 @@
 """Base classes with what the adapters of several stores have in common."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from langchain_core.documents import Document
@@ -11,7 +12,7 @@ from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
 from .matchers import mapping_matcher
-from .store_adapter import Embedded, Scored, StoreAdapter
+from .store_adapter import FILTER_ALONE, PAGE_SIZE, Embedded, Scored, StoreAdapter
 
 
 class BlockingAdapter(StoreAdapter):
@@ -52,25 +53,21 @@ class VectorAdapter(BlockingAdapter):
 
 
 class FilteredByMappings(VectorAdapter):
-    """Filters by mappings of this package, which bind documents that are fetched by id too."""
+    """Filters by mappings of this package, which also apply to documents that are fetched by id."""
 
     def search_parameters(self) -> Mapping[str, inspect.Parameter]:
-        """Return ``filter`` alone: whatever else a search takes would not hold for sentences that are read by id."""
-        return {"filter": inspect.Parameter("filter", inspect.Parameter.KEYWORD_ONLY)}
+        """Return ``filter`` alone: no other setting would apply to sentences that are read by id."""
+        return FILTER_ALONE
 
     def reads_filter(self, filter: Any) -> bool:
         """Return whether it is a mapping; raise a `FilterError` for one that can't be read."""
         return isinstance(filter, Mapping) and bool(mapping_matcher(filter))
 
 
-def with_whole_numbers(document: Document) -> Document:
-    """Return a Document in whose metadata floats without a fraction, such as ``3.0``, are integers again."""
-    metadata = {key: _restore_integers(value) for key, value in document.metadata.items()}
-    return Document(id=document.id, page_content=document.page_content, metadata=metadata)
-
-
-def _restore_integers(value: Any) -> Any:
-    """Return a value with integers in place of floats without a fraction."""
-    if isinstance(value, list):
-        return list(map(_restore_integers, value))
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+async def offset_pages(io: IO, read: Callable[[int], list[Document]]) -> AsyncIterator[list[Document]]:
+    """Yield pages of `PAGE_SIZE` Documents, each read from an offset, until one is shorter."""
+    for offset in count(step=PAGE_SIZE):
+        page = await io.in_thread(read, offset)
+        yield page
+        if len(page) < PAGE_SIZE:
+            return

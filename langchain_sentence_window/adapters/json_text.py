@@ -1,14 +1,13 @@
 """The adapters of langchain-lancedb and langchain-mariadb, whose stores keep metadata as JSON text in a column.
 
-LanceDB's has no filters. MariaDB's puts values into SQL as they are, without escaping, and drops conditions. So a
-filter is a mapping of this package: SQL finds its strings in the text, which lets through a little more than the filter
-does, and the rest is checked here.
+LanceDB's store has no filters. MariaDB's puts values into SQL without escaping them, and drops conditions. So a filter
+is a mapping of this package: SQL looks for its strings in the JSON text, which finds all matches and a few others, and
+those are checked here.
 """
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import count
 from typing import Any
 
 from langchain_core.documents import Document
@@ -16,12 +15,13 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import IO
 
-from .families import FilteredByMappings
+from .families import FilteredByMappings, offset_pages
 from .matchers import mapping_matcher
 from .store_adapter import PAGE_SIZE, Embedded, Scored
-from .traits import has_only, is_plain_text
+from .stored_values import is_plain
 
 _WIDER = 4
+"""How many times as many rows are searched when too few match the filter."""
 
 
 class JsonTextAdapter(FilteredByMappings):
@@ -40,8 +40,8 @@ class JsonTextAdapter(FilteredByMappings):
 
         Args:
             ids: Their ids; ``None`` for any.
-            texts: Their JSON has one of each of these; see `required_texts`.
-            vector: They are the closest to this vector, the closest first; ``None`` for the order of the table.
+            texts: Their JSON contains one text of each of these; see `required_texts`.
+            vector: A vector, whose closest rows are read, the closest first; ``None`` for the order of the table.
             limit: The most rows; ``None`` for all.
 
         Returns:
@@ -50,13 +50,14 @@ class JsonTextAdapter(FilteredByMappings):
         raise NotImplementedError
 
     def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
-        """Read rows, and leave out those that turn out not to match the filter."""
+        """Read rows, and leave out those that don't match the filter."""
         scanned = self.scan(ids, list(required_texts(filter or {})))
         return self.matching([document for document, _ in scanned], filter)
 
     def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:
-        """Search, and search for more where rows turn out not to match the filter."""
-        texts, matches, limit = list(required_texts(filter or {})), mapping_matcher(filter or {}), k
+        """Search, and search for more rows if too few match the filter."""
+        texts, matches = list(required_texts(filter or {})), mapping_matcher(filter or {})
+        limit = k
         while True:
             scanned = self.scan(None, texts, vector, limit)
             found = [(document, -float(distance)) for document, distance in scanned if matches(document)]
@@ -66,33 +67,32 @@ class JsonTextAdapter(FilteredByMappings):
 
 
 def required_texts(filter: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield texts of which each metadata that a filter lets through has one in its ``json.dumps``; the next such texts.
+    """Yield lists of texts; the ``json.dumps`` of matching metadata contains one text of each.
 
-    Only conditions that want a string, or one of several, say so. Other metadata may have them, too.
+    Only conditions that require a string, or one of several, give texts. Other metadata may contain them, too.
     """
     for key, value in filter.items():
         if key == "$and":
             for each in value:
                 yield from required_texts(each)
-        elif strings := _wanted(key, value):
+        elif strings := _required_strings(key, value):
             texts = ["[", *map(json.dumps, strings)]  # a list may hold the value
             yield [f"{json.dumps(key)}: {text}" for text in texts]
 
 
-def _wanted(key: str, value: Any) -> Sequence[str]:
-    """Return the strings of which a condition wants one; none if it wants something else."""
+def _required_strings(key: str, value: Any) -> Sequence[str]:
+    """Return the strings of which a condition requires one; none if it requires something else."""
     if key.startswith("$"):
         return []
     if isinstance(value, Mapping):
-        equal, among = value.get("$eq"), value.get("$in")
-        value = [equal] if equal is not None else among
+        values = [value["$eq"]] if value.get("$eq") is not None else value.get("$in", [])
     else:
-        value = [value]
-    return value if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) else []
+        values = [value]
+    return values if all(isinstance(each, str) for each in values) else []
 
 
 class LanceDBAdapter(JsonTextAdapter):
-    """The store has no filters, returns no ids, and writes its address over ``source``; so its table is used here."""
+    """The store has no filters, returns no ids, and overwrites ``source``; so its table is used directly."""
 
     lists_in_order = True
 
@@ -115,7 +115,7 @@ class LanceDBAdapter(JsonTextAdapter):
             " OR ".join(f"strpos(metadata, {_quote_sql_string(text)}) > 0" for text in each) for each in texts
         ]
         if ids is not None:
-            conditions.append(_with_ids(ids))
+            conditions.append(_has_id(ids))
         condition = " AND ".join(f"({each})" for each in conditions)
         rows = self._read(condition, ["id", "text", "metadata"], vector, limit, offset)
         return [
@@ -127,26 +127,22 @@ class LanceDBAdapter(JsonTextAdapter):
         ]
 
     def write(self, embedded: Embedded) -> None:
-        """Add rows in place of those with the same ids, in one version of the table."""
+        """Write rows in place of those with the same ids, in one version of the table."""
         rows = [
             {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
             for each, vector in embedded
         ]
         table, is_new = self.store._get_or_create_table(rows)
-        if not is_new:  # a new one is made of the rows
+        if not is_new:  # a new one is created with the rows
             table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
-    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+    def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Read the table page by page."""
-        for offset in count(step=PAGE_SIZE):
-            page = await io.in_thread(self.scan, None, [], None, PAGE_SIZE, offset)
-            yield [document for document, _ in page]
-            if len(page) < PAGE_SIZE:
-                return
+        return offset_pages(io, lambda offset: [each for each, _ in self.scan(None, [], None, PAGE_SIZE, offset)])
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Read the rows of ids."""
-        rows = await io.in_thread(self._read, _with_ids(ids), ["id", "vector"])
+        rows = await io.in_thread(self._read, _has_id(ids), ["id", "vector"])
         return {row["id"]: row["vector"] for row in rows}
 
     def _read(
@@ -158,16 +154,16 @@ class LanceDBAdapter(JsonTextAdapter):
         offset: int = 0,
     ) -> list[dict[str, Any]]:
         table, _ = self.store._get_or_create_table()
-        if table is None:  # made when the first document comes
+        if table is None:  # created with the first document
             return []
-        table.checkout_latest()  # one that is open stays at its version otherwise
+        table.checkout_latest()  # an open table stays at its version otherwise
         search = table.search(vector).select(columns if vector is None else [*columns, "_distance"])
         search = search.limit(limit or table.count_rows()).offset(offset)
         rows: list[dict[str, Any]] = (search.where(condition, prefilter=True) if condition else search).to_list()
         return rows
 
 
-def _with_ids(ids: Sequence[str]) -> str:
+def _has_id(ids: Sequence[str]) -> str:
     return f"id IN ({', '.join(map(_quote_sql_string, ids))})"
 
 
@@ -176,13 +172,13 @@ def _quote_sql_string(text: str) -> str:
 
 
 class MariaDBAdapter(JsonTextAdapter):
-    """The store puts the values of filters into SQL as they are, so its table is searched here, by parameters."""
+    """The store puts filter values into SQL without escaping them, so its table is searched here, by parameters."""
 
     away_errors = frozenset({"sqlalchemy.exc.OperationalError", "sqlalchemy.exc.TimeoutError"})
 
     def holds(self, key: str, value: Any) -> bool:
-        """Return whether MariaDB takes the JSON of a value: it refuses lone surrogates."""
-        return has_only([key, value], is_plain_text)
+        """Return whether MariaDB accepts the JSON of a value: it refuses lone surrogates."""
+        return is_plain([key, value])
 
     def scan(
         self,
@@ -191,31 +187,32 @@ class MariaDBAdapter(JsonTextAdapter):
         vector: Sequence[float] | None = None,
         limit: int | None = None,
     ) -> list[tuple[Document, Any]]:
-        """Search the table of the store for documents of its collection, or read it."""
+        """Search the store's collection, or read it."""
         store = self.store
         if store._collection_id is None:
             store._ensure_collection_ready()
-        if store._collection_id is None:  # made when the first document comes
+        if store._collection_id is None:  # created with the first document
             return []
-        names = [store._embedding_id_col_name, store._embedding_content_col_name, store._embedding_meta_col_name]
+        # The store quotes the names of its columns and its table.
+        id_column, text_column = store._embedding_id_col_name, store._embedding_content_col_name
+        metadata_column = store._embedding_meta_col_name
         conditions, values = ["collection_id = ?"], [store._collection_id]
         if ids is not None:
-            conditions.append(f"{names[0]} IN ({', '.join('?' * len(ids))})")
+            conditions.append(f"{id_column} IN ({', '.join('?' * len(ids))})")
             values += ids
         for each in texts:
-            conditions.append(f"({' OR '.join([f'INSTR({names[2]}, ?) > 0'] * len(each))})")
+            conditions.append("(" + " OR ".join([f"INSTR({metadata_column}, ?) > 0"] * len(each)) + ")")
             values += each
         distance, order = "NULL", ""
         if vector is not None:
             function = f"VEC_DISTANCE_{store._distance_strategy.value.upper()}"
-            distance, order = (
-                f"{function}({store._embedding_emb_col_name}, ?) AS distance",
-                " ORDER BY distance LIMIT ?",
-            )
+            distance = f"{function}({store._embedding_emb_col_name}, ?) AS distance"
+            order = " ORDER BY distance LIMIT ?"
             values = [store._embedding_to_binary(vector), *values, limit]
-        # Names of columns and tables are quoted by the store.
-        query = f"SELECT {', '.join(names)}, {distance} FROM {store._embedding_table_name} "  # noqa: S608
-        query += f"WHERE {' AND '.join(conditions)}{order}"
+        query = (
+            f"SELECT {id_column}, {text_column}, {metadata_column}, {distance} "  # noqa: S608 - values are parameters
+            f"FROM {store._embedding_table_name} WHERE {' AND '.join(conditions)}{order}"
+        )
         with closing(store._datasource.raw_connection()) as connection, closing(connection.cursor()) as cursor:
             cursor.execute(query, tuple(values))
             rows = cursor.fetchall()
@@ -225,7 +222,7 @@ class MariaDBAdapter(JsonTextAdapter):
         ]
 
     def write(self, embedded: Embedded) -> None:
-        """Add documents in place of those with the same ids."""
+        """Write documents in place of those with the same ids."""
         documents, vectors = zip(*embedded, strict=True)
         texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
         self.store.add_embeddings(texts, list(vectors), metadata, [each.id for each in documents])

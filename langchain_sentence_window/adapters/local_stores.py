@@ -2,18 +2,16 @@
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import SentenceKey
 
-from .families import BlockingAdapter
-from .matchers import Matcher, all_of, checked_filter_function, key_of, mapping_matcher
-from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
-from .traits import has_only
+from .families import BlockingAdapter, offset_pages
+from .matchers import Matcher, all_of, checked_function, mapping_matcher
+from .store_adapter import FILTER_ALONE, PAGE_SIZE, Embedded, Scored, StoreAdapter
+from .stored_values import is_plain
 
 _IN_MEMORY = "langchain_core.vectorstores.in_memory"
 
@@ -25,16 +23,16 @@ class InMemoryAdapter(StoreAdapter):
     holds_json = True
 
     def search_parameters(self) -> Mapping[str, inspect.Parameter]:
-        """Return ``filter`` alone, as the store ignores all others that it is given; those of a subclass's own search.
+        """Return ``filter`` alone, as the store ignores other arguments; those of a subclass's own search.
 
-        It passes ``**kwargs`` on to a method that reads no other.
+        The store's signature has ``**kwargs``, which it passes on to a method that ignores them.
         """
         if type(self.store).similarity_search_with_score.__module__ == _IN_MEMORY:
-            return {"filter": inspect.Parameter("filter", inspect.Parameter.KEYWORD_ONLY)}
+            return FILTER_ALONE
         return super().search_parameters()
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
-        """Look at all documents, as they are in memory, also of a subclass that can't get them by their ids."""
+        """List what is in memory, even for a subclass that can't fetch by id."""
         if ids is not None:
             return await super().select(io, ids, filter)
         held = [
@@ -44,7 +42,7 @@ class InMemoryAdapter(StoreAdapter):
         return self.matching(held, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
-        """Look them up, as they are in memory."""
+        """Look them up in memory."""
         held = self.store.store
         return {id_: held[id_]["vector"] for id_ in ids if id_ in held}
 
@@ -56,29 +54,23 @@ class InMemoryAdapter(StoreAdapter):
         """Return the function itself, or one for a mapping."""
         if isinstance(filter, Mapping):
             return mapping_matcher(filter)
-        return checked_filter_function(self.name, filter, "a Document")
-
-    def narrow(self, filter: Any, keys: Sequence[SentenceKey]) -> Any:
-        """Return a function that checks the key first."""
-        narrowed = frozenset(keys)
-        return all_of([lambda document: key_of(document) in narrowed, self.matcher(filter)])
+        return checked_function(self.name, filter, "a Document")
 
 
 class CommunityFaissAdapter(BlockingAdapter):
-    """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
+    """The store filters by functions of metadata or by mappings of its own, after the search."""
 
     lists_in_order = True
-    one_key_filters = True
     holds_json = True
     takes_vectors = True
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search everything if a filter is given, as the store filters what it has found."""
+        """Search everything if there is a filter, as the store filters only the ``fetch_k`` best."""
         wider = {"fetch_k": self.store.index.ntotal} if "filter" in settings else {}
         return await super().search(io, query, wider | dict(settings))
 
     def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
-        """Look them up, with the ids that those of older releases lack."""
+        """Look them up, and set ids, which Documents of older releases lack."""
         store = self.store
         names = list(store.index_to_docstore_id.values()) if ids is None else ids
         found = ((id_, store.docstore.search(id_)) for id_ in names)  # a message for one that doesn't exist
@@ -86,7 +78,7 @@ class CommunityFaissAdapter(BlockingAdapter):
         return self.matching(named, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
-        """Read them from the index, which gives back about what it was given if it holds codes."""
+        """Read them from the index, which returns approximations if it holds codes."""
         rows = {id_: row for row, id_ in self.store.index_to_docstore_id.items()}
         return {id_: self.store.index.reconstruct(rows[id_]) for id_ in ids if id_ in rows}
 
@@ -98,41 +90,39 @@ class CommunityFaissAdapter(BlockingAdapter):
         pairs = [(document.page_content, vector) for document, vector in embedded]
         self.store.add_embeddings(pairs, [document.metadata for document, _ in embedded], ids=ids)
 
-    def combine(self, filters: Sequence[Any]) -> Any:
-        """Return a mapping if all are, else a function."""
-        if all(isinstance(each, Mapping) for each in filters):
-            return super().combine(filters)
-        return all_of([self._function(each) for each in filters])
-
     def reads_filter(self, filter: Any) -> bool:
         """Return whether it is a mapping or a function."""
         return bool(self._function(filter))
 
+    def combine(self, filters: Sequence[Any]) -> Any:
+        """Return a function that calls them all."""
+        return all_of([self._function(each) for each in filters])
+
     def matcher(self, filter: Any) -> Matcher:
         """Return a function that reads a filter as the store does."""
-        function = self._function(filter)
-        return lambda document: function(document.metadata)
+        matches = self._function(filter)
+        return lambda document: matches(document.metadata)
 
     def _function(self, filter: Any) -> Callable[[Any], bool]:
         if not isinstance(filter, Mapping):
-            checked_filter_function(self.name, filter, "the metadata")
+            return checked_function(self.name, filter, "the metadata")
         function: Callable[[Any], bool] = self.store._create_filter_func(filter)
         return function
 
 
 class ChromaAdapter(BlockingAdapter):
-    """Chroma filters by mappings of its own, also what it gets by id."""
+    """Chroma filters by mappings of its own, in searches and in reads by id."""
 
     lists_in_order = True
     one_key_filters = True
-    rechecks_hits = False  # its mappings mean other things than ours in places
+    rechecks_hits = False
     write_batch_size = 5_000  # it takes no more than 5,461
 
     def holds(self, key: str, value: Any) -> bool:
-        """Ask Chroma itself, as newer ones hold lists of strings, of numbers and of booleans."""
+        """Ask Chroma itself, as newer releases hold lists of strings, of numbers and of booleans."""
         from chromadb.api.types import validate_metadata
 
-        if value is None or not key or key.startswith("$") or not has_only([key, value]):
+        if value is None or not key or key.startswith("$") or not is_plain([key, value]):
             return False
         try:
             validate_metadata({key: value})
@@ -142,22 +132,18 @@ class ChromaAdapter(BlockingAdapter):
 
     def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
         """Get documents within the filter."""
-        return self._got(ids=ids and list(ids), where=filter)
+        return self._get(ids=ids and list(ids), where=filter)
 
-    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+    def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Get them page by page."""
-        for offset in count(step=PAGE_SIZE):
-            page = await io.in_thread(self._got, limit=PAGE_SIZE, offset=offset)
-            yield page
-            if len(page) < PAGE_SIZE:
-                return
+        return offset_pages(io, lambda offset: self._get(limit=PAGE_SIZE, offset=offset))
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Get them by id."""
         got = await io.in_thread(self.store.get, ids=list(ids), include=["embeddings"])
         return dict(zip(got["ids"], got["embeddings"], strict=True))
 
-    def _got(self, **settings: Any) -> list[Document]:
+    def _get(self, **settings: Any) -> list[Document]:
         got = self.store.get(**settings)
         rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
         return [Document(page_content=text or "", metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]

@@ -6,7 +6,6 @@ Mappings have the syntax and the meaning of those that `FaissStore` turns into S
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
@@ -27,14 +26,14 @@ MAX_LEVELS = 100
 
 
 def own_copy(filter: Any, *, levels: int = MAX_LEVELS) -> Any:
-    """Copy a filter's mappings and lists, so that nobody changes it from outside.
+    """Copy a filter's mappings and lists, so that later changes to them have no effect.
 
     Raises:
         FilterError: It nests too deep for any store.
     """
     if isinstance(filter, set | frozenset):
         return [*filter]
-    if isinstance(filter, BaseModel):  # Qdrant's are such
+    if isinstance(filter, BaseModel):  # such as Qdrant's
         return filter.model_copy(deep=True)
     if not isinstance(filter, Mapping | list | tuple):
         return filter
@@ -45,8 +44,8 @@ def own_copy(filter: Any, *, levels: int = MAX_LEVELS) -> Any:
     return [own_copy(each, levels=levels - 1) for each in filter]
 
 
-class AnsweringAtOnce:
-    """A filter function whose answer can't be an awaitable, which would pass for true."""
+class CheckedFunction:
+    """A filter function that must not return an awaitable, which would count as true."""
 
     def __init__(self, filter: Callable[[Any], Any]) -> None:
         """Take the function."""
@@ -70,24 +69,22 @@ class AnsweringAtOnce:
         return described(self.__wrapped__)
 
 
-def answering_at_once(filter: Any) -> Any:
-    """Wrap a filter that is a function in `AnsweringAtOnce`; return others unchanged."""
-    return AnsweringAtOnce(filter) if inspect.isroutine(filter) and not iscoroutinefunction(filter) else filter
-
-
-def checked_filter_function(store_name: str, filter: Any, argument: str) -> Callable[[Any], bool]:
-    """Return a filter that is a function.
+def checked_function(store_name: str, filter: Any, argument: str) -> CheckedFunction:
+    """Return a filter that is a function, as a `CheckedFunction`.
 
     Raises:
-        InvalidInputError: It isn't, or it gives a coroutine, which would pass for true.
+        InvalidInputError: It isn't a function, or it is async.
     """
+    if isinstance(filter, CheckedFunction):
+        return filter
     call = getattr(type(filter), "__call__", None)  # noqa: B004
-    if not callable(filter) or isinstance(filter, type) or iscoroutinefunction(filter) or iscoroutinefunction(call):
+    is_async = inspect.iscoroutinefunction(filter) or inspect.iscoroutinefunction(call)
+    if not callable(filter) or isinstance(filter, type) or is_async:
         raise InvalidInputError(
             f"{store_name} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
             f"by {shown(filter)}"
         )
-    return filter if isinstance(filter, AnsweringAtOnce) else AnsweringAtOnce(filter)
+    return CheckedFunction(filter)
 
 
 def key_of(document: Document) -> SentenceKey:
@@ -96,7 +93,13 @@ def key_of(document: Document) -> SentenceKey:
     return str(document.metadata.get(DOC_ID)), int(index) if isinstance(index, int | float) else -1
 
 
-# Partials of named functions, as these can be sent to another process.
+def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
+    """Return a function that is true where all of some functions are; it can be pickled if they can."""
+    return functions[0] if len(functions) == 1 else partial(_all_true, functions)
+
+
+def _all_true(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:
+    return all(function(given) for function in functions)
 
 
 def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
@@ -105,46 +108,38 @@ def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
     Raises:
         FilterError: The mapping can't be read.
     """
-    return partial(_matches_metadata, matcher(filter))
+    compile_filter(filter)
+    return partial(_matches_document, stored_filter(filter))
 
 
-def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
-    """Return a function that holds where all of some functions do."""
-    return functions[0] if len(functions) == 1 else partial(_all_hold, functions)
-
-
-def _matches_metadata(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
-    return matches(document.metadata)
-
-
-def _all_hold(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:
-    return all(function(given) for function in functions)
+def _matches_document(filter: Filter, document: Document) -> bool:
+    return _matches(filter, document.metadata)
 
 
 def matcher(filter: Filter) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a function that says whether metadata matches a filter.
+    """Return a function that checks whether metadata matches a filter.
 
     Raises:
         FilterError: The filter can't be read.
     """
     compile_filter(filter)
-    return partial(_meets_filter, stored_filter(filter))
+    return partial(_matches, stored_filter(filter))
 
 
-def _meets_filter(filter: Filter, metadata: Mapping[str, Any]) -> bool:
-    return all(_holds(key, value, metadata) for key, value in filter.items())
+def _matches(filter: Filter, metadata: Mapping[str, Any]) -> bool:
+    return all(_condition_holds(key, value, metadata) for key, value in filter.items())
 
 
-def _holds(key: str, value: Any, metadata: Mapping[str, Any]) -> bool:
+def _condition_holds(key: str, value: Any, metadata: Mapping[str, Any]) -> bool:
     if key == "$and":
-        return all(_meets_filter(each, metadata) for each in value)
+        return all(_matches(each, metadata) for each in value)
     if key == "$or":
-        return any(_meets_filter(each, metadata) for each in value)
+        return any(_matches(each, metadata) for each in value)
     if key == "$not":
-        return not _meets_filter(value, metadata)
+        return not _matches(value, metadata)
     stored = metadata.get(key, MISSING)
     if key in SENTENCE_KEYS and isinstance(stored, list | tuple):
-        stored = {}  # which is there and equals nothing
+        stored = {}  # which exists and equals nothing
     if not isinstance(value, Mapping):
         return is_equal(stored, value)
     return all(OPERATORS[name].holds(stored, operand) for name, operand in value.items())

@@ -23,7 +23,7 @@ _BUILT_IN: dict[str, type[StoreAdapter]] = {
     "langchain_core.vectorstores.in_memory": InMemoryAdapter,
     "langchain_chroma": ChromaAdapter,
     "langchain_community.vectorstores.faiss": CommunityFaissAdapter,
-    "langchain_elasticsearch": ElasticsearchAdapter,
+    "langchain_elasticsearch._sync": ElasticsearchAdapter,
     "langchain_lancedb": LanceDBAdapter,
     "langchain_mariadb": MariaDBAdapter,
     "langchain_milvus": MilvusAdapter,
@@ -35,7 +35,7 @@ _BUILT_IN: dict[str, type[StoreAdapter]] = {
     "langchain_redis": RedisAdapter,
     "langchain_weaviate": WeaviateAdapter,
 }
-"""Adapters by the module or package that a store's class stands in, the narrower first; nothing is imported for it."""
+"""Adapters by the module or package of a store's class, the narrower first. No store is imported for it."""
 
 _registered: dict[type, type[StoreAdapter]] = {}
 
@@ -45,14 +45,14 @@ def register(store_class: type[VectorStore], adapter: type[StoreAdapter]) -> Non
 
     Args:
         store_class: The class of the store.
-        adapter: A subclass of `StoreAdapter`. It takes the place of one that was registered before, or is built in.
+        adapter: A subclass of `StoreAdapter`. It replaces one that was registered before, or is built in.
 
     Raises:
-        InvalidInputError: One of them is something else.
+        InvalidInputError: An argument is of another type.
     """
-    for name, given, wanted in (("store_class", store_class, VectorStore), ("adapter", adapter, StoreAdapter)):
-        if not (isinstance(given, type) and issubclass(given, wanted)):
-            raise InvalidInputError(f"{name} is {shown(given)}; give a class that derives from {wanted.__name__}")
+    for name, given, base in (("store_class", store_class, VectorStore), ("adapter", adapter, StoreAdapter)):
+        if not (isinstance(given, type) and issubclass(given, base)):
+            raise InvalidInputError(f"{name} is {shown(given)}; give a class that derives from {base.__name__}")
     _registered[store_class] = adapter
     _adapter_class.cache_clear()
 

@@ -1,4 +1,4 @@
-"""`Scope`: a store, and the filter that binds everything that a query reads of it."""
+"""`Scope`: a store, and the filter of everything that a query reads of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import InvalidInputError
 
-from .matchers import Matcher, answering_at_once, key_of, own_copy
+from .matchers import Matcher, own_copy
 from .registry import adapter_of
 from .store_adapter import StoreAdapter
 
@@ -34,12 +34,12 @@ class Scope:
     @property
     def search_settings(self) -> dict[str, Any]:
         """The filter as an argument of the store's search."""
-        # A copy, as a store may write into it, and what binds the next read must not change.
+        # A copy, as a store may write into it.
         return {} if self.filter is None else {self.adapter.filter_name: own_copy(self.filter)}
 
     @property
     def matcher(self) -> Matcher | None:
-        """A function that checks whether a Document matches the filter; ``None`` if only the store knows."""
+        """A function that checks whether a Document matches the filter; ``None`` if only the store can."""
         return self.adapter.matcher(self.filter)
 
     async def fetch(self, io: IO, keys: Sequence[SentenceKey]) -> list[Document] | None:
@@ -57,35 +57,15 @@ class Scope:
         """Read sentences by document and index, as `fetch` does."""
         return await self.adapter.sentences(io, keys, own_copy(self.filter))
 
-    async def find(self, io: IO, keys: Sequence[SentenceKey], text: str) -> list[Document]:
-        """Find sentences as `fetch` does, in a store that can't fetch by id, by a search among them alone.
-
-        Args:
-            io: Makes the calls.
-            keys: Which sentences to find.
-            text: The text to search for, such as that of one of them.
-
-        Raises:
-            InvalidInputError: The store's filters can't say which sentences are meant.
-        """
-        narrowed, matches = self.adapter.narrow(self.filter, keys), self.matcher
-        if narrowed is None or matches is None:
-            raise InvalidInputError(
-                f"{self.adapter.name} can't fetch by id, and its filter can't be narrowed to single sentences, so "
-                "the sentences around a hit can't be checked; ask with window=0, or write an adapter with the method "
-                "select"
-            )
-        scored = await self.adapter.search(io, text, {"k": len(keys), self.adapter.filter_name: narrowed})
-        wanted = set(keys)
-        return [document for document, _ in scored if key_of(document) in wanted and matches(document)]
-
     def check_found(self, documents: Sequence[Document]) -> None:
         """Check that a search respected the filter, where that can be checked.
 
         Raises:
-            InvalidInputError: It didn't, as the store ignores what it is given.
+            InvalidInputError: It didn't: the store ignores its filter.
         """
-        matches = self.matcher if self.filter is not None and self.adapter.rechecks_hits else None
+        if self.filter is None or not self.adapter.rechecks_hits:
+            return
+        matches = self.matcher
         if matches is not None and not all(map(matches, documents)):
             raise InvalidInputError(
                 f"a search of {self.adapter.name} returned documents that its filter forbids, so the store ignores "
@@ -95,7 +75,7 @@ class Scope:
 
 
 def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any) -> Scope:
-    """Join the filters in the arguments of the store's search with others; all of them bind.
+    """Join the filter in the arguments of the store's search with others; a Document must match all of them.
 
     Args:
         store: The store that is read.
@@ -103,7 +83,7 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
         *filters: ``None`` or an empty mapping for no filter.
 
     Raises:
-        InvalidInputError: They can't be joined, or the arguments hold a filter by a name that the store may not read.
+        InvalidInputError: They can't be joined, or an argument looks like a filter that the store may not read.
     """
     adapter = adapter_of(store)
     name = adapter.filter_name
@@ -114,18 +94,17 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
             "the retriever's own setting: filter=..."
         )
     copies = [own_copy(each) for each in (search_kwargs.get(name), *filters) if each is not None]
-    # Checked as copies, as a mapping may say of itself that it is empty and hold what binds; not by ==, of which the
-    # filters of some stores make a filter.
-    set_ones = [each for each in copies if not isinstance(each, dict) or each]
-    bound = [answering_at_once(adapter.stored_filter(each)) for each in set_ones]
-    return Scope(adapter, adapter.join(bound) if bound else None)
+    # Copies are checked, as a mapping may report a length of 0 and still yield keys. Not by ==, which the filters of
+    # some stores overload.
+    binding = [adapter.stored_filter(each) for each in copies if not isinstance(each, dict) or each]
+    return Scope(adapter, adapter.join(binding) if binding else None)
 
 
 def check_binds(*filters: Any) -> None:
     """Check that none of the filters that are set is empty.
 
     Raises:
-        InvalidInputError: One is. That is a mistake, as whoever sets a filter means to bind something.
+        InvalidInputError: One is empty, which is a mistake: it would let everything through.
     """
     if any(isinstance(each, dict) and not each for each in filters):
         raise InvalidInputError("the filter is {}, which matches everything; write filter=None for no filter")

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import reduce
-from operator import and_
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,40 +11,40 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import VectorAdapter, with_whole_numbers
-from .store_adapter import Embedded, Scored, StoreAdapter
-from .traits import has_only
+from .families import VectorAdapter
+from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
+from .stored_values import is_plain, survives_as_float, with_integers
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _RESERVED = {"id", "_id", "_additional", "vector"}
-_PAGE_SIZE = 1_000
-_EXACT = 2**53
 
 
 class WeaviateAdapter(VectorAdapter):
-    """Weaviate filters by objects of its client, and makes a property with a type of each new key of metadata.
+    """Weaviate filters by objects of its client, and creates a typed property for each new key of metadata.
 
-    The store's search is always hybrid, with scores that are relative to each other, and it only logs what it couldn't
-    add. So the vectors are searched here, unless ``search_kwargs`` hold settings of the hybrid search, and documents
-    are written here.
+    The store's search is always hybrid, with scores relative to each other, and its writing only logs failures. So
+    vectors are searched here, unless ``search_kwargs`` hold settings of the hybrid search, and documents are written
+    here.
     """
 
     away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
     filter_name = "filters"
-    read_batch_size = _PAGE_SIZE
+    read_batch_size = PAGE_SIZE
     write_batch_size = 100
     filter_form = "weaviate.classes.query.Filter"
     filter_class = "weaviate.", "_Filters"
-    filters_by_doc_id = False  # by default names are indexed word by word
 
     def holds(self, key: str, value: Any) -> bool:
-        """Return whether a property can hold a value: numbers become floats, and text that looks like a time a time."""
-        if not _NAME.fullmatch(key) or key in _RESERVED or key == self.store._text_key or not has_only(value):
+        """Return whether a value comes back unchanged: Weaviate makes floats of numbers, and times of such texts."""
+        if not _NAME.fullmatch(key) or key in _RESERVED or key == self.store._text_key or not is_plain(value):
             return False
         if isinstance(value, list):
             return bool(value) and len(set(map(type, value))) == 1 and all(map(_comes_back, value))
         return _comes_back(value)
+
+    def of_documents(self, doc_ids: Sequence[str]) -> None:
+        """Return ``None``: by default Weaviate indexes names word by word."""
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
@@ -60,23 +58,25 @@ class WeaviateAdapter(VectorAdapter):
         return [(self._document(each), -float(each.metadata.distance)) for each in found.objects]
 
     def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
-        """Go through all documents; within a filter, no more than the server's limit of results can be listed."""
+        """Iterate over all documents. Within a filter, the server lists 10,000 at most by default."""
         from weaviate.classes.query import Filter
 
         if ids is None and filter is None:
             return list(map(self._document, self._collection.iterator()))
-        within = [] if ids is None else [Filter.by_id().contains_any(list(ids))]
-        within = reduce(and_, within if filter is None else [*within, filter])
+        within = filter
+        if ids is not None:
+            by_id = Filter.by_id().contains_any(list(ids))
+            within = by_id if filter is None else by_id & filter
         found: list[Document] = []
         while True:
-            page = self._collection.query.fetch_objects(filters=within, limit=_PAGE_SIZE, offset=len(found)).objects
+            page = self._collection.query.fetch_objects(filters=within, limit=PAGE_SIZE, offset=len(found)).objects
             found += map(self._document, page)
-            if len(page) < _PAGE_SIZE:
+            if len(page) < PAGE_SIZE:
                 return found
 
     def read(self, document: Document) -> StoredSentence:
-        """Read a sentence Document, with values as they were before they were given types."""
-        return super().read(_as_given(document))
+        """Read a sentence Document, in which times become strings again, and floats integers."""
+        return super().read(_with_plain_values(document))
 
     def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors, in place of those with the same ids.
@@ -109,7 +109,7 @@ class WeaviateAdapter(VectorAdapter):
         properties = dict(found.properties)
         text = properties.pop(self.store._text_key)
         metadata = {key: value for key, value in properties.items() if value is not None}
-        return _as_given(Document(id=str(found.uuid), page_content=text, metadata=metadata))
+        return _with_plain_values(Document(id=str(found.uuid), page_content=text, metadata=metadata))
 
     @property
     def _collection(self) -> Any:
@@ -123,17 +123,17 @@ class WeaviateAdapter(VectorAdapter):
 
 def _comes_back(value: Any) -> bool:
     if isinstance(value, str):
-        return not _TIME.fullmatch(value) or _is_as_written(value)
-    return isinstance(value, float | bool) or (isinstance(value, int) and abs(value) <= _EXACT)
+        return not _TIME.fullmatch(value) or _is_canonical(value)
+    return survives_as_float(value)
 
 
-def _is_as_written(time: str) -> bool:
+def _is_canonical(time: str) -> bool:
     try:
         return datetime.fromisoformat(time).isoformat() == time
     except ValueError:
         return False
 
 
-def _as_given(document: Document) -> Document:
+def _with_plain_values(document: Document) -> Document:
     times = {key: each.isoformat() for key, each in document.metadata.items() if isinstance(each, datetime)}
-    return with_whole_numbers(document.model_copy(update={"metadata": document.metadata | times}))
+    return with_integers(document.model_copy(update={"metadata": document.metadata | times}))

@@ -14,7 +14,7 @@ from langchain_core.messages.content import Citation as CitationBlock
 from langchain_core.runnables import Runnable
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.answering.citations import find_citations, message_text
+from langchain_sentence_window.answering.citations import answer_text, find_citations
 from langchain_sentence_window.answering.content_blocks import citation_blocks, with_marks
 from langchain_sentence_window.answering.conversation import number_of
 from langchain_sentence_window.answering.quoted_answer import failed_quotations
@@ -53,7 +53,7 @@ async def lacks_citation(
     """
     if not sources or find_citations(answer, sources):
         return False
-    text = message_text(answer)
+    text = answer_text(answer)
     if judge is None:
         return await io.compute(states_something, text, question, sources, has_searched=has_searched)
     state = {"question": question, "answer": text, "sources": _texts(sources)}
@@ -77,7 +77,7 @@ async def check_quotes(
     """
     if quotes == "keep":
         return answer, citation_blocks(answer, sources)
-    text = message_text(answer)
+    text = answer_text(answer)
     verified = await io.compute(verify_quotes, text, sources)
     if judge is not None:
         verified = await _with_support(io, judge, verified, sources)
@@ -94,7 +94,7 @@ async def check_quotes(
     else:
         blocks = citation_blocks(answer, sources, quotes=verified)
         text, blocks = with_marks(text, failed, blocks) if failed else (text, blocks)
-    if not blocks and text == message_text(answer):
+    if not blocks and text == answer_text(answer):
         return answer, []
     others = [block for block in answer.content_blocks if block["type"] != "text"]
     checked = answer.model_copy(

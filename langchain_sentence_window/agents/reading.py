@@ -119,7 +119,7 @@ async def unsearched_window(io: IO, scope: Scope, window: Window, read: Sentence
 
 
 def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:
-    """Return the indexes to show of those found; none if the wanted ones aren't among them.
+    """Return which of the indexes that were read are shown; none if no wanted one is among them.
 
     Under a filter it is the first unbroken run, as a missing sentence may be forbidden. Without one a gap is damage,
     which raises an error later.

@@ -7,7 +7,7 @@ Text that looks like a source's number, or like a tag around a source, is escape
 Models overlook invisible characters, and read a character as the letter that it resembles. So texts are compared as
 they look: `looks` replaces each character by one plain character, which keeps offsets true. No list of look-alikes is
 ever complete. So marks are recognized by their Unicode names, and a word counts as found if half of its letters are
-right, whatever strange characters replace the others.
+right, regardless of what replaces the others.
 """
 
 import re
@@ -27,7 +27,7 @@ _NAMED = (
     "sources?|refs?|references?|citations?|cite|docs?|documents?|passages?|no|nr|quellen?|dokumente?|fuentes?|fontes?|fonti"
     "|documentos?|источники?|来源|來源|出典|資料|文献|출처"
 )
-"""Words that may stand before a number in a citation."""
+"""Words that may precede a number in a citation."""
 
 _AND_WORDS = "and|or|und|oder|sowie|et|ou|y|e|o|u|ed|en|of|i|oraz|lub|и|или|och|eller|og|ja|tai|ve|veya|و|أو"
 _AND_SIGNS = "以及|或者|および|及び|または|又は|그리고|또는|和|与|與|及|或|跟|と|や|및|와|과"
@@ -142,7 +142,7 @@ def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
     for match in _CITATION.finditer(answer):
         if match["tex"]:
             continue
-        # Up to the closing bracket, as that tells a number from a place.
+        # Up to the closing bracket, which distinguishes a number from a place.
         ranges = _RANGE.finditer(answer, match.start("cited"), match.end()) if match["cited"] else ()
         yield match.span(), tuple((int(cited[1]), int(cited[2] or cited[1])) for cited in ranges)
 
@@ -235,7 +235,7 @@ def disguised(word: str) -> str:
     return half_right + "".join(f"(?:{letter}|{_STRANGE})" for letter in word)
 
 
-# A few characters may stand between the bracket and the word. One may be a letter that looks like a slash.
+# A few characters may be between the bracket and the word. One may be a letter that looks like a slash.
 _TAG = re.compile(rf"<(?=[\s/\\]*+[^\w<]{{0,4}}[^a-z0-9<]?[^\w<]{{0,2}}{disguised('source')}(?!\w))")
 _NUMBER = re.compile(FORGED_NUMBER)
 _LINE_HEAD = re.compile(rf"^(?:{FORGED_NUMBER}|[\d_]|[^\w\n])++", re.MULTILINE)
@@ -305,14 +305,14 @@ def visible(text: str) -> tuple[str, Sequence[int]]:
 
 
 def escape_tags(text: str) -> str:
-    """Write ``&lt;`` for the ``<`` of whatever looks like the beginning of a tag ``<source>`` or ``</source>``."""
+    """Write ``&lt;`` for the ``<`` of anything that looks like the beginning of a tag ``<source>`` or ``</source>``."""
     return spliced(text, ((at, at + 1, "&lt;") for at in _found(_TAG, text)))
 
 
 def escape_leading_numbers(text: str) -> str:
-    """Put a backslash before whatever looks like a source's number, such as ``[2]``, at the beginning of a line.
+    """Put a backslash before anything that looks like a source's number, such as ``[2]``, at the beginning of a line.
 
-    The beginning is all that stands before the line's first letter: Markdown marks, digits, other such numbers.
+    The beginning is all that precedes the line's first letter: Markdown marks, digits, other such numbers.
     """
     look, offsets = visible(text)
     numbers = (number for head in _LINE_HEAD.finditer(look) for number in _NUMBER.finditer(look, *head.span()))
@@ -321,7 +321,7 @@ def escape_leading_numbers(text: str) -> str:
 
 
 def escape_numbers(text: str) -> str:
-    """Put a backslash before whatever looks like a source's number."""
+    """Put a backslash before anything that looks like a source's number."""
     return spliced(text, ((at, at, "\\") for at in _found(_NUMBER, text)))
 
 
@@ -331,7 +331,7 @@ def escaped_offsets(text: str) -> set[int]:
 
 
 def on_one_line(text: str, max_chars: int) -> str:
-    """Return a text on one line, whatever it holds, cut to a length."""
+    """Return a text on one line, cut to a length."""
     part = text[: 2 * max_chars]
     line = "".join(" " if look in "\n " else each for each, look in zip(part, looks(part), strict=True))
     line = " ".join("".join(each for each in line if each.isprintable() or each > "\x9f").split())

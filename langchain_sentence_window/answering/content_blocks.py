@@ -9,8 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
@@ -25,17 +25,7 @@ from langchain_sentence_window.documents import keys
 from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks, spliced
-from .citations import (
-    LOCATION,
-    NUMBER,
-    SOURCE_END,
-    SOURCE_START,
-    VERDICT,
-    CitedStretch,
-    checked_answer,
-    message_text,
-    read_message_citations,
-)
+from .citations import CitedStretch, answer_text, read_message_citations
 from .conversation import checked_sources, named_sources
 from .links import link_to
 from .locations import SourceTexts, Stretch, doc_id_of, document_title
@@ -43,7 +33,8 @@ from .quoted_answer import UNVERIFIED
 from .quotes.answer_quotes import sentences_in
 from .quotes.verification import QuotedPlace, VerifiedQuote
 
-MARK = "mark"
+NUMBER, LOCATION, SOURCE_START, SOURCE_END, MARK, VERDICT = "number", "location", "start", "end", "mark", "verdict"
+"""Keys of a citation's ``extras``."""
 
 _NAMESPACE = uuid.UUID("5d0b1c1e-6d0c-5c0e-8a53-2b1f5f1a7c49")
 
@@ -54,7 +45,7 @@ def cited_message(
     """Write an answer as a message whose text carries its citations, as LangChain's standard content blocks.
 
     The message has one text block, so its ``text`` is the answer, and positions in its ``annotations`` count in the
-    answer. `citation_blocks` returns these annotations. The message can be serialized, and `find_citations` reads it.
+    answer. `citation_blocks` returns these annotations. The message can be serialized.
     Chat models get only its text, except OpenAI's Responses API, which also gets the annotations: send ``message.text``
     instead.
 
@@ -69,7 +60,7 @@ def cited_message(
             they must be.
     """
     blocks = citation_blocks(answer, windows, quotes=quotes)
-    text: TextContentBlock = {"type": "text", "text": _answer_text(answer), "annotations": list[Annotation](blocks)}
+    text: TextContentBlock = {"type": "text", "text": answer_text(answer), "annotations": list[Annotation](blocks)}
     if isinstance(answer, str):
         return AIMessage(content_blocks=[text])
     return AIMessage(
@@ -112,12 +103,16 @@ def citation_blocks(
     """
     given, checked = checked_documents(windows), _checked_quotes(quotes)
     sources = checked_sources(given)
-    text = _answer_text(answer)
-    if isinstance(answer, AIMessage):
-        stretches, are_numbered = read_message_citations(answer, sources, given)
-        found = [_citation_block(_answer_uuid(text), each, sources) for each in stretches]
-        return found if are_numbered else [*_of_text(text, sources, checked), *found]
-    return _of_text(text, sources, checked)
+    text = answer_text(answer)
+    key = uuid.uuid5(_NAMESPACE, encodable(text))
+    cited = read_message_citations(answer, given) if isinstance(answer, AIMessage) else None
+    if cited is not None:
+        return [_citation_block(key, each, sources) for each in cited]
+    blocks: dict[str, CitationBlock] = {}
+    for each, extras in _cited_in_text(text, sources, checked):
+        block = _citation_block(key, each, sources, extras)
+        blocks[str(block.get("id"))] = block
+    return list(blocks.values())
 
 
 _UNVERIFIED = f" {UNVERIFIED}"
@@ -156,20 +151,6 @@ def _end_of(text: str, quote: VerifiedQuote) -> int:
     return end - (quote.kind == "claim" and end == quote.end and text[end - 1] in ".!?\u3002\uff01\uff1f")
 
 
-class CitationMark(NamedTuple):
-    """A citation in an answer.
-
-    Attributes:
-        start: The code point of its opening bracket.
-        end: One past its closing bracket.
-        numbers: The sources that it cites, from 1, each once.
-    """
-
-    start: int
-    end: int
-    numbers: tuple[int, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class CitedStatement:
     """A statement of an answer, and one of the citations that follow it.
@@ -177,61 +158,58 @@ class CitedStatement:
     Attributes:
         start: Its first code point in the answer.
         end: One past its last code point, without the citation.
-        region: Where a quote stands that the citation is of: from the region of the last citation to this one or, if
+        region: The span whose quotes the citation belongs to: from the region of the last citation to this one or, if
             no other follows in the sentence, to the end of that.
-        mark: The citation.
+        mark: The span of the citation.
+        numbers: The sources that it cites, from 1, each once.
     """
 
     start: int
     end: int
     region: Span
-    mark: CitationMark
-
-
-def _answer_text(answer: object) -> str:
-    return answer if isinstance(answer, str) else message_text(checked_answer(answer))
+    mark: Span
+    numbers: tuple[int, ...]
 
 
 def _checked_quotes(quotes: object) -> list[VerifiedQuote]:
     found: list[Any] = checked_list("quotes", quotes)
-    needed = (keys.KIND, "start", "end", "cited", "verdict", "places")
     for position, quote in enumerate(found):
-        if not all(hasattr(quote, name) for name in needed):
+        if not isinstance(quote, VerifiedQuote):
             raise InvalidInputError(f"quotes[{position}] is {shown(quote)}; give what verify_quotes returns")
     return found
 
 
-def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[VerifiedQuote]) -> list[CitationBlock]:
-    texts, key = SourceTexts(sources), _answer_uuid(answer)
+def _cited_in_text(
+    answer: str, sources: Sequence[Document], quotes: Sequence[VerifiedQuote]
+) -> Iterator[tuple[CitedStretch, dict[str, Any]]]:
+    """Yield what the numbers in an answer cite, and further extras of the citation."""
+    texts = SourceTexts(sources)
     quotes = sorted(quotes, key=lambda quote: quote.start)
     starts = [quote.start for quote in quotes]
-    blocks: dict[str, CitationBlock] = {}
     for cited in cited_statements(answer, sources):
         inside = quotes[bisect_left(starts, cited.region[0]) : bisect_left(starts, cited.region[1])]
-        for number in cited.mark.numbers:
+        for number in cited.numbers:
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
-                said = CitedStretch(number, stretch, (cited.start, cited.end))
-                more = {MARK: [cited.mark.start, cited.mark.end]}
-                block = _citation_block(
-                    key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)}
-                )
-                blocks[str(block.get("id"))] = block
-    return list(blocks.values())
+                verdict = None if quote is None else str(quote.verdict)
+                extras = {MARK: list(cited.mark), VERDICT: verdict}
+                yield CitedStretch(number, stretch, (cited.start, cited.end)), extras
 
 
 def _evidence(
     number: int, texts: SourceTexts, quotes: Sequence[VerifiedQuote]
 ) -> Iterator[tuple[Stretch, VerifiedQuote | None]]:
-    """Yield what a citation cites of a source: where quotes stand in it, and an excerpt for a wrong quote or none."""
-    is_told = False
+    """Yield what a citation cites of a source: the places of its quotes, or an excerpt if it has none there."""
+    is_cited = False
     for quote in quotes:
-        placed = [stretch for place in quote.places if place.number == number and (stretch := _standing(place, texts))]
+        placed = [stretch for place in quote.places if place.number == number and (stretch := _placed(place, texts))]
         yield from ((stretch, quote) for stretch in placed)
-        is_said = _is_wrong(quote) or quote.verdict in ("paraphrase", "supported", "unsupported")
-        if not placed and is_said:
+        # A claim needn't be in the source word for word.
+        is_wrong = quote.verdict == "misattributed" or (quote.verdict == "not_found" and quote.kind != "claim")
+        if not placed and (is_wrong or quote.verdict in ("paraphrase", "supported", "unsupported")):
             yield _closest(number, texts, quote) or texts.excerpt(number), quote
-        is_told = is_told or bool(placed) or is_said
-    if not is_told:
+            is_cited = True
+        is_cited = is_cited or bool(placed)
+    if not is_cited:
         yield texts.excerpt(number), None
 
 
@@ -242,26 +220,23 @@ _LIKELY = 0.5
 def _closest(number: int, texts: SourceTexts, quote: VerifiedQuote) -> Stretch | None:
     """Return the sentence of a source that a claim is likely of; ``None`` if there is none."""
     closest = quote.closest if (quote.similarity or 0) >= _LIKELY else None
-    return _standing(closest, texts) if closest and closest.number == number else None
+    return _placed(closest, texts) if closest and closest.number == number else None
 
 
-def _standing(place: QuotedPlace, texts: SourceTexts) -> Stretch | None:
-    """Return a quotation's place as a stretch of its source; ``None`` if its text doesn't stand there."""
+def _placed(place: QuotedPlace, texts: SourceTexts) -> Stretch | None:
+    """Return the place of a quotation as a stretch of its source; ``None`` if the text there is another one."""
     own = texts.own(place.number, place.own, place.text) if place.own and place.start is None else None
     return own or texts.placed(place.number, as_integer(place.start), place.text)
 
 
-def _is_wrong(quote: VerifiedQuote) -> bool:
-    """Return whether a quote isn't in the sources that it cites; a claim need not be there word for word."""
-    return quote.verdict == "misattributed" or (quote.verdict == "not_found" and quote.kind != "claim")
-
-
 def _citation_block(
-    key: uuid.UUID, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
+    key: uuid.UUID, cited: CitedStretch, sources: Sequence[Document], extras: Mapping[str, Any] | None = None
 ) -> CitationBlock:
     document, stretch = sources[cited.number - 1], cited.stretch
     heading = document.metadata.get(keys.HEADING)
     known = {
+        NUMBER: cited.number,
+        LOCATION: stretch.location,
         keys.DOC_ID: doc_id_of(document),
         SOURCE_START: stretch.start,
         SOURCE_END: stretch.end,
@@ -269,37 +244,24 @@ def _citation_block(
         keys.PAGES: list(stretch.pages) or None,
         keys.LINES: list(stretch.lines) or None,
         keys.HEADING: heading if isinstance(heading, str) and heading else None,
+        **(extras or {}),
     }
-    extras = {NUMBER: cited.number, LOCATION: stretch.location, **known, **(more or {})}
-    block: CitationBlock = {
-        "type": "citation",
-        "id": _id(key, cited, more),
+    start, end = cited.statement or (None, None)
+    fields = {
         "title": document_title(document),
         "cited_text": stretch.text,
-        "extras": {key: value for key, value in extras.items() if value is not None},
+        "extras": {name: value for name, value in known.items() if value is not None},
+        "url": link_to(document, stretch.text, stretch.pages, stretch.lines),
+        keys.START_INDEX: start,
+        keys.END_INDEX: end,
     }
-    if address := link_to(document, stretch.text, stretch.pages, stretch.lines):
-        block["url"] = address
-    if cited.statement is not None:
-        start, end = cited.statement
-        return {**block, keys.START_INDEX: start, keys.END_INDEX: end}  # type: ignore[misc]
-    return block
-
-
-def _answer_uuid(answer: str) -> uuid.UUID:
-    """Return what the ids of an answer's citations are made of."""
-    return uuid.uuid5(_NAMESPACE, encodable(answer))
-
-
-def _id(key: uuid.UUID, cited: CitedStretch, more: Mapping[str, Any] | None) -> str:
-    """Return an id that is the same for the same citation of the same answer."""
-    stretch = cited.stretch
-    what = (cited.number, cited.statement, stretch.start, stretch.text, stretch.location, more)
-    return str(uuid.uuid5(key, encodable(repr(what))))
+    # The same citation of the same answer has the same id.
+    block = {"type": "citation", "id": str(uuid.uuid5(key, encodable(repr(fields))))}
+    return cast("CitationBlock", block | {name: value for name, value in fields.items() if value is not None})
 
 
 MAX_NUMBERS = 100
-"""The most sources that one citation cites. Nobody checks more, and an answer could repeat them on every line."""
+"""The most sources that one citation cites, as an answer could repeat a long range on every line."""
 
 _MAX_OPENING_CHARS = 100
 _BETWEEN_MARKS = re.compile(r"[\s,;&\uff0c\uff1b\u3001]*(?:and\b\s*)?", re.IGNORECASE)
@@ -307,16 +269,16 @@ _LIST_MARK = re.compile(r"(?:[\s,;:.!?|]|[-*+>#\u2022\u2013\u2014]+(?=\s)|\d{1,3
 _ATTRIBUTING = frozenset(
     ["according", "as", "both", "by", "cf", "document", "from", "in", "per", "see", "source", "to"]
 )
-"""Words of which some may stand before a citation that the statement follows, as in "According to [1], it is so"."""
+"""Words that may precede a citation whose statement follows it, as in "According to [1], it is so"."""
 
 
 def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStatement]:
     """Return the statement that each citation of an answer belongs to.
 
-    It is what stands before the citation, from the last citation in the same sentence, or the beginning of the
-    sentence. Citations with nothing between them share a statement. One at the beginning of a sentence, or after
-    nothing but words such as "according to", belongs to what follows, up to the next citation or the end of the
-    sentence. One that stands alone belongs to the sentence before it, or, if there is none, to itself.
+    It is the text before the citation, from the last citation in the same sentence, or the beginning of the sentence.
+    Citations with nothing between them share a statement. One at the beginning of a sentence, or after nothing but
+    words such as "according to", belongs to what follows, up to the next citation or the end of the sentence. One
+    without other text belongs to the sentence before it or, if there is none, to itself.
 
     Args:
         answer: The text of the answer.
@@ -325,17 +287,17 @@ def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStat
     Returns:
         One for each citation, in order.
     """
-    groups = _group_marks(answer, list(_source_marks(answer, sources)))
+    groups = _group_marks(answer, sources)
     if not groups:
         return []
     sentences = sentences_in(answer)
     starts = [start for start, _ in sentences]
-    edges = [0, *(group[-1].end for group in groups)]
-    next_marks = [*(group[0].start for group in groups[1:]), len(answer)]
+    edges = [0, *(group[-1][0][1] for group in groups)]
+    next_marks = [*(group[0][0][0] for group in groups[1:]), len(answer)]
     found: list[CitedStatement] = []
     region = (0, 0)
     for group, before, following in zip(groups, edges, next_marks, strict=False):
-        first, last = group[0].start, group[-1].end
+        (first, _), (_, last) = group[0][0], group[-1][0]
         place = bisect_right(starts, first) - 1
         sentence = sentences[place] if place >= 0 else (0, first)
         start, end = max(before, sentence[0]), first
@@ -347,26 +309,22 @@ def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStat
             start, end = sentences[place - 1] if place > 0 and sentences[place - 1][0] >= before else (first, last)
         low, high = _trim_statement(answer, start, end)
         region = (region[1], max(high, rest[1] if is_last else first))
-        found += [CitedStatement(low, high, region, mark) for mark in group]
+        found += [CitedStatement(low, high, region, mark, numbers) for mark, numbers in group]
     return found
 
 
-def _source_marks(answer: str, sources: Sequence[Document]) -> Iterator[CitationMark]:
-    """Yield the citations that name one of the sources."""
-    for (start, end), given in citation_marks(answer):
-        if numbers := tuple(islice(named_sources(given, sources), MAX_NUMBERS)):
-            yield CitationMark(start, end, numbers)
-
-
-def _group_marks(answer: str, marks: Sequence[CitationMark]) -> list[list[CitationMark]]:
-    """Group citations with nothing but commas between them."""
-    groups = [[mark] for mark in marks[:1]]
-    for one, two in pairwise(marks):
-        between = answer[one.end : two.start]
+def _group_marks(answer: str, sources: Sequence[Document]) -> list[list[tuple[Span, tuple[int, ...]]]]:
+    """Return the citations that name sources, each with its numbers; those with only commas between them together."""
+    groups: list[list[tuple[Span, tuple[int, ...]]]] = []
+    for mark, ranges in citation_marks(answer):
+        numbers = tuple(islice(named_sources(ranges, sources), MAX_NUMBERS))
+        if not numbers:
+            continue
+        between = answer[groups[-1][-1][0][1] : mark[0]] if groups else "\n\n"
         if "\n\n" not in between and _BETWEEN_MARKS.fullmatch(between):
-            groups[-1].append(two)
+            groups[-1].append((mark, numbers))
         else:
-            groups.append([two])
+            groups.append([(mark, numbers)])
     return groups
 
 

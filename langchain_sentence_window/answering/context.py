@@ -1,8 +1,7 @@
 """Windows as sources for a prompt: `format_context` as numbered text, `as_search_results` as blocks for Anthropic.
 
-An API that cites such a block names the search result and the text blocks, by number. So a text block for each sentence
-makes it cite single sentences. `search_results` tells which blocks there are, for those who write them and for those
-who read citations of them.
+An API cites such blocks by the numbers of the search result and of its text blocks. So a text block for each sentence
+makes it cite single sentences.
 """
 
 from collections.abc import Iterable, Sequence
@@ -136,9 +135,9 @@ def _new_lead_ins(document: Document, known: MergedSpans, led: MergedSpans) -> l
 def tagged(number: int, label: str, text: str) -> str:
     r"""Put a source between tags that its own text can't open, close or imitate.
 
-    Whatever looks like ``<source`` or ``</source`` is escaped (``&lt;source``), even with unseen characters, other
-    letters or white space in it. Whatever looks like a source's number gets a backslash (``\[2]``): anywhere in the
-    label, and at the beginning of a line of the text.
+    Anything that looks like ``<source`` or ``</source`` is escaped (``&lt;source``), even with invisible characters,
+    other letters or white space in it. Anything that looks like a source's number gets a backslash (``\[2]``): anywhere
+    in the label, and at the beginning of a line of the text.
 
     Args:
         number: The source's number.
@@ -176,7 +175,7 @@ class ResultBlock:
         self.blocks = list(map(encodable, blocks))
 
     def stretches(self, first: int, end: int) -> list[Stretch]:
-        """Return what stands in some of its blocks: a stretch for each lead-in, and one for all sentences.
+        """Return the text of some of its blocks: a stretch for each lead-in, and one for all sentences.
 
         Args:
             first: The first block, from 0.

@@ -94,7 +94,7 @@ class Conversation:
 
         Args:
             sources: Sources that were found, with their numbers in their metadata. Others are ignored.
-            passages: Numbers of sources that aren't at hand, by their `passage_digest`.
+            passages: Numbers of sources whose text isn't known, by their `passage_digest`.
             shown: Numbers of sources that the model can read. Other known ones are shown again.
             series: The numbers to give, of which those are left out that known ones exceed.
             concurrent: The numbers that concurrent calls have given, by `passage_digest`. Those given here are added.
@@ -119,7 +119,7 @@ class Conversation:
             whole: Whether all of each source is shown, regardless of what the conversation has shown before.
 
         Returns:
-            The sources. One whose text stands in a source that is known has the number of that source. One that
+            The sources. One whose text is in a known source has the number of that source. One that
             overlaps others is cut into what is known, with their numbers, and what is new.
         """
         return [source for document in documents for source in self._added(document, whole=whole)]
@@ -231,7 +231,7 @@ def _as_document(given: object) -> Document | None:
 
 
 def passage_digest(document: Document) -> str:
-    """Return what tells a passage from others: a digest of its document, its place and its text."""
+    """Return a digest of a passage's document, place and text, which identifies it."""
     name = repr((text_name(document), source_span(document), document.page_content))
     return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
 
@@ -243,7 +243,7 @@ def numbers_of(documents: Sequence[Document]) -> list[int]:
 
 
 NO_SOURCE = Document(page_content="")
-"""Stands where no source has a number."""
+"""Fills the place of a number that no source has."""
 
 _MAX_NUMBER = 100_000
 

@@ -36,11 +36,11 @@ _PDF = re.compile(r"\.pdf\Z", re.IGNORECASE)
 def link_to(
     document: Document, text: str | None = None, pages: Sequence[int] = (), lines: Sequence[int] = ()
 ) -> str | None:
-    """Return the address that opens a source where a text stands.
+    """Return the address that opens a source at a text.
 
     Args:
         document: The source.
-        text: What stands there; ``None`` for the whole source.
+        text: The text; ``None`` for the whole source.
         pages: The pages that it touches, from 0; if there are none, those of the source.
         lines: The first and the last line that it touches, from 1; if there are none, those of the source.
 
@@ -62,7 +62,7 @@ def link_to(
     else:
         place = "" if ":~:" in address else _text_fragment(document.page_content if text is None else text)
         return _add_fragment(address, f"{parts.fragment}{place}")
-    # A fragment of its own says what the address is to open.
+    # An address with a fragment says itself what to open.
     return address if parts.fragment else _add_fragment(address, place)
 
 

@@ -1,6 +1,6 @@
 """Where a text is from: the name, title and address of its source, its span, pages and heading; stretches of sources.
 
-A source is cut into sentences. What is written of a place can't break a line.
+A location is always on one line.
 """
 
 import math
@@ -36,11 +36,11 @@ from langchain_sentence_window.splitting.blocks import trim
 from .citation_format import on_one_line
 
 MAY_NOT_ANSWER = "These passages may not answer the question."
-"""Stands above windows whose ``relevance`` is low, for people and models."""
+"""Precedes windows whose ``relevance`` is low, for people and models."""
 
 
 def doubt_about(windows: Sequence[Document]) -> str:
-    """Return `MAY_NOT_ANSWER` if windows that were found say that it is so; else nothing."""
+    """Return `MAY_NOT_ANSWER` if the relevance of all windows is low; else an empty string."""
     given = [as_number(each.metadata.get(keys.RELEVANCE)) for each in windows]
     return MAY_NOT_ANSWER if given and all(each < DOUBTFUL for each in given) else ""
 
@@ -49,7 +49,7 @@ MAX_LABEL_CHARS = 20
 """The most characters that a location shows of a page's label."""
 
 MAX_OTHER_PLACES = 3
-"""The most documents that are named in which the same text stands too."""
+"""The most other documents with the same text that are named."""
 
 MAX_NAME_CHARS = 300
 """The most characters that a location shows of a file's name, and of a heading."""
@@ -64,8 +64,7 @@ def describe_location(document: Document) -> str:
     and one of a text file ``file, lines 12–14``. A Document that was shortened or rewritten, or has no start, has no
     span, but its page if it has one.
 
-    The result is on one line, whatever the file's name and the heading hold. Both are cut to `MAX_NAME_CHARS`
-    characters.
+    The result is on one line. The file's name and the heading are cut to `MAX_NAME_CHARS` characters.
     """
     location = on_one_line(display_name(document), MAX_NAME_CHARS) + (
         numbered_place(document)
@@ -98,7 +97,7 @@ def numbered_place(document: Document) -> str:
 
 
 def also_in(document: Document) -> str:
-    """Return the names of other documents in which the text of a window stands too; empty if none is known."""
+    """Return the names of other documents that hold the text of a window; empty if none is known."""
     own = display_name(document)
     names = (_text_or_empty(each.get(keys.SOURCE)) or each[keys.DOC_ID] for each in places_in(document))
     others = [on_one_line(name, MAX_NAME_CHARS) for name in dict.fromkeys(names) if name != own]
@@ -252,7 +251,7 @@ class Stretch:
     """A stretch of a source that is cited.
 
     Attributes:
-        text: What stands there, character for character.
+        text: The text, character for character.
         start: First code point in the source document; ``None`` if it isn't known.
         end: One past the last code point.
         sentences: Index of the first and the last sentence that it touches; ``None`` if they aren't known.
@@ -315,16 +314,16 @@ class SourceTexts:
         return self._sentences[number]
 
     def own(self, number: int, span: Span, text: str) -> Stretch | None:
-        """Return a stretch of a source by its span in the source's text; ``None`` if another text stands there."""
+        """Return a stretch of a source by its span in the source's text; ``None`` if another text is there."""
         return self.stretch(number, *span) if self._documents[number - 1].page_content[slice(*span)] == text else None
 
     def placed(self, number: int, start: int | None, text: str) -> Stretch | None:
-        """Return where a text stands in a source or in one of its lead-ins; ``None`` if it doesn't.
+        """Find a text in a source or in one of its lead-ins; ``None`` if it isn't there.
 
         Args:
             number: The source.
             start: First code point of the text in the source document, or in the source's own text if it isn't known
-                where that starts. If it is ``None`` or wrong then, the text must stand in the source once.
+                where that starts. If it is ``None`` or wrong then, the text must occur in the source once.
             text: The text.
         """
         document = self._documents[number - 1]
@@ -354,9 +353,9 @@ class SourceTexts:
 
 
 def sentences_of(document: Document) -> SourceSentences:
-    """Return the sentences of a source: those of a window as they are stored, of any other Document as they are found.
+    """Return the sentences of a source: of a window as they are stored; any other Document is split.
 
-    They cover all of the text but for the white space around each of them.
+    They cover all of the text except the white space around each of them.
     """
     spans = spans_of_sentences(document)
     if not spans:
@@ -389,7 +388,7 @@ def stretch_of(document: Document, low: int, high: int, sentences: SourceSentenc
 
 
 def lead_in_stretch(document: Document, span: Span, text: str) -> Stretch:
-    """Return a lead-in of a window, which stands before the window in the source, as a stretch."""
+    """Return a lead-in of a window as a stretch."""
     return Stretch(text, *span, None, (), (), describe_location(narrowed_window(document, *span, text)))
 
 

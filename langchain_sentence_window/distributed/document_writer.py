@@ -1,4 +1,4 @@
-"""`DocumentWriter`: documents into a vector store, from any process; a document that the store has isn't written."""
+"""`DocumentWriter`: writes documents into a vector store, from any process, unless the store holds them already."""
 
 import secrets
 from collections import Counter
@@ -9,19 +9,20 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.documents.keys import DOC_ID, INGEST_STATE
-from langchain_sentence_window.documents.part_groups import Group
-from langchain_sentence_window.documents.source_documents import IngestState, with_state
+from langchain_sentence_window.documents.part_groups import Group, group_documents
+from langchain_sentence_window.documents.source_documents import IngestState, StoreLimits, with_state
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.indexing import Prepared
 
-from .document_rows import DocumentRows, MakeEmbedding
 from .ingest_summary import Outcome, Status
+from .row_maker import MakeEmbedding, RowMaker
 from .store_connection import MakeStore, OpenStore, StoreConnection
 
 BATCH_CHARS = 400_000
@@ -33,13 +34,16 @@ MAX_ERROR_CHARS = 500
 class DocumentWriter:
     """Writes documents into a vector store, from any process.
 
-    It can be pickled, so that Ray, Spark or Daft may send it to workers. Each of them opens the store and loads the
-    embedder once. All parts of a document must be in one call, such as all pages of a file.
+    It splits, embeds and mixes as a `SentenceWindowRetriever` does, and skips documents that the store holds, complete
+    and written with the same settings. It can be pickled, so that Ray, Spark or Daft can send it to workers. Each of
+    them opens the store and loads the embedder once. All parts of a document must be in one call, such as all pages of
+    a file.
 
     Examples:
         >>> write = DocumentWriter(open_store, load_embedding)  # doctest: +SKIP
         >>> [outcome.status for outcome in write(documents)]      # doctest: +SKIP
         ['written', 'unchanged']
+        >>> write.finish()                                       # doctest: +SKIP
     """
 
     def __init__(
@@ -54,18 +58,21 @@ class DocumentWriter:
         dry_run: bool = False,
         **settings: Any,
     ) -> None:
-        """Choose what is written, and where; nothing is opened yet.
+        """Take the settings; nothing is opened yet.
 
         Args:
             store: A function that opens the store. Each process calls it once, and again if the store didn't answer.
+                The store must take ready-made vectors, as PostgreSQL, Qdrant and Milvus do, or be built with
+                `NeighborMixedEmbeddings`.
             embedding: An embedder that can be pickled, or a function that loads one, which each process calls once;
                 ``None`` for the store's own.
             splitter: Splits documents; ``None`` for the default.
             embed_headings: Whether sentences are embedded with their heading path in front.
             situate: Writes a line to put in front of a sentence when it is embedded; ``None`` for no line.
-            namespace: A name for these documents, if others ingest into the same store.
-            dry_run: Whether to only say what would be written.
-            **settings: Settings of `BulkWriter` for the store.
+            namespace: A name for these documents, if others are written into the same store.
+            dry_run: Whether to only report what would be written.
+            **settings: For PostgreSQL: ``index=False`` to build no index in `finish`; ``build_memory_mb`` and
+                ``build_workers``, the memory and the parallel workers of the build.
 
         Raises:
             InvalidInputError: A setting can't be used.
@@ -74,7 +81,7 @@ class DocumentWriter:
             raise InvalidInputError(f"namespace is {shown(namespace)}; give a string of printable characters")
         self._connection = StoreConnection(store, settings)
         given = self._embedding_of_store if embedding is None else embedding
-        self._rows = DocumentRows(given, splitter=splitter, embed_headings=embed_headings, situate=situate)
+        self._rows = RowMaker(given, splitter, situate, headings=embed_headings)
         self._namespace = namespace
         self._is_dry = checked_flag("dry_run", dry_run)
 
@@ -85,16 +92,21 @@ class DocumentWriter:
             documents: Documents with all of their parts.
 
         Returns:
-            The outcome of each document, in the order of their first parts. An error of a document is in its outcome.
-            If the store doesn't answer after several attempts, the outcomes of the rest are ``stopped``.
+            The outcome of each document, in the order of their first parts. It holds the error of a document that
+            failed. If the store doesn't answer after several attempts, the outcomes of the rest are ``stopped``.
 
         Raises:
             InvalidInputError: Two documents have the same id, or one isn't a Document; nothing was written. Or the
-                store can't be written so.
+                store doesn't support this.
         """
-        return list(self.write(self._rows.group(documents)))
+        groups = group_documents(checked_documents(documents), self._rows.splitter.join_parts)
+        return list(self._write_groups(groups))
 
-    def write(self, groups: Sequence[Group]) -> Iterator[Outcome]:
+    def finish(self) -> None:
+        """Build the indexes that the store lacks, after the last document was written; call it once."""
+        self._connection.call(OpenStore.finish)
+
+    def _write_groups(self, groups: Sequence[Group]) -> Iterator[Outcome]:
         """Write documents whose parts are grouped; yield the outcome of each, a batch at a time."""
         batch, size = list[Group](), 0
         for group in groups:
@@ -103,40 +115,32 @@ class DocumentWriter:
             if size >= BATCH_CHARS:
                 yield from self._write_batch(batch)
                 batch, size = [], 0
-        yield from self._write_batch(batch)
+        if batch:
+            yield from self._write_batch(batch)
 
     def _write_batch(self, batch: Sequence[Group]) -> list[Outcome]:
-        if not batch:
-            return []
         try:
-            fingerprints, unchanged = self._compare(batch)
+            limits = self._connection.call(lambda store: store.adapter.limits)
+            # Without fingerprints, if the store can't hold them, all documents are written.
+            fingerprints = self._rows.fingerprints(batch) if limits.holds(INGEST_STATE, "") else {}
+            unchanged = self._connection.call(lambda store: store.complete(fingerprints, self._namespace))
         except InvalidInputError:
             raise
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
             return [_group_outcome(group, "stopped", error=error) for group in batch]
         changed = [group for group in batch if group.doc_id not in unchanged]
-        written = {outcome.doc_id: outcome for outcome in self._write_changed(changed, fingerprints)}
+        written = {outcome.doc_id: outcome for outcome in self._write_changed(changed, fingerprints, limits)}
         return [written.get(group.doc_id) or _group_outcome(group, "unchanged") for group in batch]
 
-    def _compare(self, batch: Sequence[Group]) -> tuple[Mapping[str, str], set[str]]:
-        """Return the fingerprints of documents, and the names of those that the store has, the same.
-
-        There are none if the store can't hold the state of an ingest.
-        """
-        limits = self._connection.call(lambda store: store.adapter.limits)
-        self._rows.limits = limits
-        if not limits.holds(INGEST_STATE, ""):
-            return {}, set()
-        fingerprints = self._rows.fingerprints(batch)
-        return fingerprints, self._connection.call(lambda store: store.complete(fingerprints, self._namespace))
-
-    def _write_changed(self, groups: Sequence[Group], fingerprints: Mapping[str, str]) -> list[Outcome]:
-        """Make and write the rows of documents; after an error those of each document by itself."""
+    def _write_changed(
+        self, groups: Sequence[Group], fingerprints: Mapping[str, str], limits: StoreLimits
+    ) -> list[Outcome]:
+        """Write documents together; after an error, write each by itself."""
         if not groups:
             return []
         sentences, emptied = 0, set[str]()
         try:
-            prepared = self._rows.prepare(groups)
+            prepared = self._rows.split(groups, limits)
             sentences = len(prepared.sentences)
             if not self._is_dry:
                 vectors = self._rows.embed(prepared)
@@ -146,7 +150,7 @@ class DocumentWriter:
                 return [_group_outcome(group, "stopped", error=error) for group in groups]
             if len(groups) == 1:
                 return [_group_outcome(groups[0], "failed", sentences, error=error)]
-            return [outcome for group in groups for outcome in self._write_changed([group], fingerprints)]
+            return [outcome for group in groups for outcome in self._write_changed([group], fingerprints, limits)]
         counts = Counter(sentence.metadata[DOC_ID] for sentence in prepared.sentences)
         done: Status = "pending" if self._is_dry else "written"
         changed = counts.keys() | emptied
@@ -170,11 +174,10 @@ class DocumentWriter:
                 state = IngestState(fingerprints[name], len(sentences), secrets.token_hex(8), self._namespace)
                 sentences = with_state(sentences, state)
             marked += sentences
-        store.bulk.write(marked, vectors)
+        store.write(marked, vectors)
         return set(store.remove([name for name, sentences in of_each.items() if not sentences]))
 
     def _embedding_of_store(self) -> Embeddings:
-        """Return the embedder of the store."""
         adapter = self._connection.call(lambda store: store.adapter)
         if adapter.embedding is None:
             raise InvalidInputError(f"{adapter.name} doesn't say its embedder; give embedding=...")
@@ -187,8 +190,8 @@ def describe_error(error: BaseException) -> str:
 
 
 def _group_outcome(group: Group, status: Status, sentences: int = 0, *, error: Exception | None = None) -> Outcome:
-    why = "" if error is None else describe_error(error)
-    return Outcome(group.doc_id, status, sentences, _characters(group), why)
+    reason = "" if error is None else describe_error(error)
+    return Outcome(group.doc_id, status, sentences, _characters(group), reason)
 
 
 def _characters(group: Group) -> int:

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
-"""Says what happened to a document. ``pending``: a dry run would have written it. ``stopped``: the store didn't
-answer."""
+"""What happened to a document. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""
 
 _MAX_LISTED = 5
 
@@ -34,19 +33,19 @@ class IngestSummary:
     """The work that an ingest did, and what is left to do.
 
     Attributes:
-        documents: The number of documents that were given, as far as they were reached.
+        documents: The number of documents that were reached.
         written: The number of documents that were embedded and written.
-        unchanged: The number of documents that the store had already, the same.
-        deleted: The number of documents that were deleted, as they weren't given any more.
+        unchanged: The number of documents that the store held already.
+        deleted: The number of documents that were deleted because they weren't in the input.
         sentences: The number of sentences that were written.
         characters: The characters of the documents that were written.
-        seconds: How long the workers took, with the time in which they were started.
-        workers: The most workers that wrote.
+        seconds: How long the workers took, including their start.
+        workers: The number of workers.
         failures: Why documents failed, by their names.
         pending: The number of documents that are still to be written: those that failed, and in a dry run those that
             would have been written.
-        pending_sentences: The number of their sentences, as far as they were split.
-        pending_characters: The characters of their texts, as far as they could be read.
+        pending_sentences: The number of their sentences, if they were split.
+        pending_characters: The characters of their texts, if they could be read.
     """
 
     documents: int = 0
@@ -62,7 +61,7 @@ class IngestSummary:
     pending_sentences: int = 0
     pending_characters: int = 0
 
-    def add(self, outcome: Outcome) -> None:
+    def _add(self, outcome: Outcome) -> None:
         """Count the outcome of a document."""
         self.documents += 1
         if outcome.status == "unchanged":
@@ -78,29 +77,18 @@ class IngestSummary:
         if outcome.error:
             self.failures[outcome.doc_id] = outcome.error
 
-    @property
-    def sentences_per_second(self) -> float:
-        """The throughput of all workers; 0 if nothing was written."""
-        return self.sentences / self.seconds if self.seconds else 0.0
-
-    @property
-    def seconds_to_finish(self) -> float | None:
-        """How long it would take to write what is pending, at the pace so far; ``None`` if the pace isn't known."""
-        if not self.pending:
-            return 0.0
-        return self.pending_characters * self.seconds / self.characters if self.characters else None
-
     def __str__(self) -> str:
         """Write the summary in a few lines."""
+        speed = self.sentences / self.seconds if self.seconds else 0.0
         lines = [
             f"{self.documents:,} documents: {self.written:,} written, {self.unchanged:,} unchanged, "
             f"{self.deleted:,} deleted, {len(self.failures):,} failed",
-            f"{self.sentences:,} sentences in {self.seconds:,.1f} s with {self.workers} workers, "
-            f"{self.sentences_per_second:,.0f} a second",
+            f"{self.sentences:,} sentences in {self.seconds:,.1f} s with {self.workers} workers, {speed:,.0f} a second",
         ]
         if self.pending:
-            left = self.seconds_to_finish
-            pace = "" if left is None else f", about {left:,.0f} s at this pace"
+            pace = ""
+            if self.characters:
+                pace = f", about {self.pending_characters * self.seconds / self.characters:,.0f} s at this pace"
             lines.append(
                 f"to finish: {self.pending:,} documents with {self.pending_characters:,} characters and "
                 f"{self.pending_sentences:,} sentences to embed{pace}"

@@ -2,15 +2,15 @@
 
     read files or rows -> gather the parts of each document -> write
 
-Between stages a row is a document with all of its parts, or why it can't be read; at the end it is an `Outcome`. It is
-written as JSON, which any text fits into, also one that UTF-8 can't encode. So no document is split over workers,
-however the rows are cut into blocks.
+Between stages a row is a document with all of its parts, or the `Outcome` of one that can't be read; in the end all are
+outcomes. They are packed as JSON, which holds any text, even text that UTF-8 can't encode. So no document is split over
+workers, regardless of how Ray cuts the rows into blocks.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 
@@ -26,32 +26,32 @@ from langchain_sentence_window.documents.source_documents import JSON, MetadataF
 from langchain_sentence_window.errors import InvalidInputError
 
 from .document_writer import DocumentWriter, describe_error
-from .ingest_files import load_bytes, load_path
 from .ingest_summary import Outcome
 
 ROW, NAME = "row", "name"
-"""Columns between stages: a packed document or outcome, and the name that brings the parts of a document together."""
+"""Columns between stages: a packed document or outcome, and the name by which the parts of a document are grouped."""
 
-PATH, ROOT, BYTES = "path", "root", "bytes"
+PATH = "path"
 TEXT, METADATA, ID = "text", "metadata", "id"
-"""Columns of what is given."""
+"""Columns of the input."""
 
 Row = dict[str, Any]
+LoadFile: TypeAlias = Callable[[str], Iterable[Document]]
+"""Reads the file at a path or address."""
 
 
-def read_file_row(row: Row, join: JoinParts) -> Row:
-    """Read a file, of which a row has the path, and its root or its bytes. One that can't be read becomes a failure."""
+def read_file_row(row: Row, load: LoadFile, join: JoinParts) -> Row:
+    """Read a file whose path is in a row, as one document. A file that can't be read becomes a failure."""
     path = str(row[PATH])
     try:
-        documents = load_bytes(row[BYTES], path) if BYTES in row else load_path(path, row[ROOT])
-        (group,) = group_documents(documents, True if join is False else join)
-    except Exception as error:  # noqa: BLE001 - one odd file mustn't keep the others out
+        (group,) = group_documents(list(load(path)), True if join is False else join)
+    except Exception as error:  # noqa: BLE001 - the other files are still read
         return pack_failure(path, error)
     return pack_group(group, MetadataFitter(JSON))
 
 
 def read_row(row: Row, join: JoinParts) -> Row:
-    """Make a document, or a part of one, of a row: ``text``, maybe ``id`` and ``metadata``; the rest is metadata."""
+    """Make a document, or a part of one, of ``text``, and of ``id`` and ``metadata`` if given; the rest is metadata."""
     try:
         document = document_of(row)
         name = document_ids([document], join)[0]
@@ -63,7 +63,7 @@ def read_row(row: Row, join: JoinParts) -> Row:
 
 
 def gather(rows: Mapping[str, Iterable[str]], join: JoinParts) -> dict[str, list[str]]:
-    """Bring the parts of a document together, in an order that doesn't depend on the blocks that they were in."""
+    """Group the parts of a document, in an order that doesn't depend on the blocks that they were in."""
     found = [unpack_row(each, join) for each in sorted(set(rows[ROW]))]
     made = [pack_failure(each.doc_id, each.error) for each in found if isinstance(each, Outcome)]
     parts = [part.document for each in found if isinstance(each, Group) for part in each.parts]
@@ -87,7 +87,7 @@ class WriteDocuments:
         outcomes = [each for each in found if isinstance(each, Outcome)]
         groups = [each for each in found if isinstance(each, Group)]
         try:
-            outcomes += self._writer.write(groups)
+            outcomes += self._writer._write_groups(groups)
         except InvalidInputError as error:  # of the store or a setting, not of a document
             outcomes += [Outcome(each.doc_id, "stopped", error=describe_error(error)) for each in groups]
         return {ROW: [json.dumps(asdict(each)) for each in outcomes]}

@@ -1,4 +1,4 @@
-"""The documents in an index: listed with their names, and their parts put together again from sentences."""
+"""The documents in an index: listed with their names, and their parts reconstructed from sentences."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -125,7 +125,7 @@ class _StoredPart:
     continues: Continuation = ""
 
     def add(self, text: str, separator: str, block: Block, *, begins: bool) -> None:
-        """Add a stretch of text after some white space; it begins a block, or goes on in the last one."""
+        """Add a stretch of text after some white space; it begins a block, or continues the last one."""
         if not self.texts:
             separator = ""
         self.texts += [separator, text]
@@ -150,7 +150,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
         aren't numbered has none.
 
     Raises:
-        ValueError: A sentence's metadata can't be right.
+        ValueError: A sentence's metadata is invalid.
     """
     if sentences and not any(sentence.part_spans for sentence in sentences):
         return [_document_as_part(sentences)]

@@ -1,10 +1,10 @@
 """Joining the parts of a source to one document.
 
 Parts are put in order, and what they share is left out: text in which chunks overlap, and running heads and feet. All
-else stands in the joined text as it does in its part, character for character; only the white space at a joint is new.
+else is in the joined text verbatim; only the white space at a joint is new.
 
-A page ends where it is full, often within a sentence, and its text doesn't say what stood there: a space, the end of a
-paragraph, or a heading. When in doubt, the sentence goes on.
+A page ends where it is full, often within a sentence, and its text doesn't say what was there: a space, the end of a
+paragraph, or a heading. When in doubt, the sentence continues.
 """
 
 import re
@@ -47,7 +47,7 @@ class _Joint(NamedTuple):
         separator: The white space between them.
         skipped: Characters of the part that the text before it already has.
         begins: Whether a new section begins.
-        goes_on: Whether the last block of the text before goes on in the first block of the part.
+        goes_on: Whether the last block of the text before continues in the first block of the part.
     """
 
     separator: str = BLANK_LINE
@@ -277,7 +277,7 @@ def _is_paragraph(part: Part) -> bool:
 
 
 def _is_one_table(before: Part, part: Part) -> bool:
-    """Return whether a table goes on: its rows have as many cells, and the first holds a figure, as no header does."""
+    """Return whether a table continues: its rows have as many cells, and the first has a digit, unlike a header."""
     if not before.blocks or not part.blocks or not before.blocks[-1].kind == part.blocks[0].kind == TABLE_ROW:
         return False
     row, next_row = (
@@ -318,7 +318,7 @@ def separator_between(before: str, after: str) -> str:
         after: The text of the next page; it begins with no white space.
 
     Returns:
-        A space if a sentence goes on, nothing if a hyphenated word does, a newline or a blank line if not.
+        A space if a sentence continues, nothing if a hyphenated word does, a newline or a blank line if not.
     """
     line = before[before.rfind("\n") + 1 :].strip()
     following = after.partition("\n")[0].strip()
@@ -342,7 +342,7 @@ def separator_between(before: str, after: str) -> str:
 def overlap(before: str, after: str) -> int:
     """Return how many characters at the beginning of a chunk are the end of the chunk before; 0 if none are.
 
-    Of several numbers the lowest is returned, as text that stands twice does less harm than text that is lost. What
+    Of several numbers the lowest is returned, as repeated text does less harm than lost text. What
     follows a mark, such as that of a heading, is no end of a chunk without the mark.
 
     Args:
@@ -381,7 +381,7 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
         (length, other == index + 1, -index, other)
         for index, text in enumerate(texts)
         for other, length in _overlapping(index, text, texts, beginnings)
-        if length < len(texts[other].strip())  # a chunk goes on after what it shares
+        if length < len(texts[other].strip())  # a chunk continues after what it shares
     ]
     chains = {index: [index] for index in range(len(texts))}  # the texts that follow each other, by each of them
     for _, _, negative, other in sorted(overlaps, reverse=True):  # the longest first, as a short one may be chance

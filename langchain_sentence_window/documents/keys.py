@@ -116,7 +116,10 @@ WINDOW_KEYS = frozenset(
         CITATION_NUMBER,
     }
 )  # fmt: skip
-"""The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""
+"""The keys of a window Document; see `langchain_sentence_window.documents.window_fields`."""
+
+SEARCH_KEYS = frozenset({HITS, SCORE, RELEVANCE, RELEVANCE_SCORE, CITATION_NUMBER})
+"""Keys of a window that say how it was found, so they aren't true of a text that is only read."""
 
 CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_KEYS
 """The keys of sentence Documents and window Documents. A source document's own keys among them are renamed."""
@@ -130,7 +133,6 @@ MAX_ID_CHARS = 4_096
 
 
 _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11").bytes
-_VARIANTS = dict(zip("0123456789abcdef", 4 * "89ab", strict=True))
 
 
 def checked_id(value: object) -> str:
@@ -192,6 +194,6 @@ def window_id(doc_id: str, first: int, last: int) -> str:
 
 
 def _uuid5(name: str) -> str:
-    """Return what `uuid.uuid5` does in the namespace of this package, computed faster, as a query needs many."""
-    digest = sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
-    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{_VARIANTS[digest[16]]}{digest[17:20]}-{digest[20:32]}"
+    """Return what `uuid.uuid5` does in the namespace of this package, of lone surrogates too."""
+    digest = sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=5))

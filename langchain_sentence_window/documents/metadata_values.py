@@ -60,12 +60,10 @@ def texts(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
         KeyError: A key is missing.
         ValueError: A value isn't a string.
     """
-    values = [metadata[key] for key in keys]
-    if {*map(type, values)} != {str}:
-        for key in keys:
-            if not isinstance(metadata[key], str):
-                raise ValueError(f"{key} is {shown(metadata[key])}")
-    return values
+    for key in keys:
+        if not isinstance(metadata[key], str):
+            raise ValueError(f"{key} is {shown(metadata[key])}")
+    return [metadata[key] for key in keys]
 
 
 MAX_LEVELS = 99

@@ -298,7 +298,7 @@ def _is_new_version(new: Sequence[Part], stored: Sequence[Part]) -> bool:
 
 
 def _is_in(chunk: Part, old: Part) -> bool:
-    """Return whether a stored text holds a chunk where the chunk says that it stands."""
+    """Return whether a stored text holds a chunk at the chunk's own position."""
     at = (chunk.start or 0) - old.offset
     return at >= 0 and old.text.startswith(chunk.text, at)
 
@@ -325,17 +325,12 @@ _MAX_SHOWN = 3
 
 def warn_of_parts(joined: Iterable[JoinedDocument]) -> None:
     """Warn once of parts of some documents that are missing, came twice or in another order."""
-    odd = [
-        f"{shown(document.doc_id)}: {', '.join(document.remarks[:_MAX_SHOWN])}"
-        + (f" and {len(document.remarks) - _MAX_SHOWN} more" if len(document.remarks) > _MAX_SHOWN else "")
-        for document in joined
-        if document.remarks
-    ]
-    if not odd:
+    remarks = [f"{shown(document.doc_id)}: {remark}" for document in joined for remark in document.remarks]
+    if not remarks:
         return
-    more = f"; and {len(odd) - _MAX_SHOWN} more documents" if len(odd) > _MAX_SHOWN else ""
+    more = f"; and {len(remarks) - _MAX_SHOWN} more" if len(remarks) > _MAX_SHOWN else ""
     warnings.warn(
-        f"the parts of a document were joined as well as possible ({'; '.join(odd[:_MAX_SHOWN])}{more}); give all "
+        f"the parts of a document were joined as well as possible ({'; '.join(remarks[:_MAX_SHOWN])}{more}); give all "
         "parts of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
         SentenceWindowWarning,
         stacklevel=3,

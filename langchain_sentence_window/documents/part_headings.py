@@ -5,16 +5,14 @@ keys of the metadata                                         written by
 ===========================================================  ==============================================
 ``Header 1`` to ``Header 6``, ``h1``, ``Überschrift 1`` …    LangChain's splitters of Markdown and HTML
 ``Chapter`` and ``Section``, ``Topic`` and ``Subtopic`` …    the same, by names that the user chose
-any key whose value heads a chunk of the source              the same, if headings are left in the text
 ``headings`` in ``dl_meta``                                  docling, if the text doesn't begin with them
 ===========================================================  ==============================================
 
-Names without a number count if two of them are in one Document, or if a heading in the text of a chunk is equal to the
-value. Else they are values as any others are.
+Names without a number count if two of them are in one Document.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
@@ -42,8 +40,6 @@ _NAMES = frozenset(
     | {"раздел", "подраздел", "章", "节", "節", "小节"}
 )
 _OTHERS = CONTRACT_KEYS | NAMING_KEYS
-_MARKS = ("#", "*", "_", "=")
-_MAX_LINES = 8
 
 
 def with_headings(parts: Sequence[Part]) -> list[Part]:
@@ -53,27 +49,22 @@ def with_headings(parts: Sequence[Part]) -> list[Part]:
         parts: The parts of one source, in the order given.
     """
     values = [_short_texts(part.document.metadata) for part in parts]
-    levels = _heading_levels(parts, values)
+    levels = _heading_levels(values)
     headed: list[Part] = []
     for part, texts in zip(parts, values, strict=True):
         headings = [(levels[key], text) for key, text in texts.items() if key in levels]
         if not headings and part.blocks is None:
             written = docling_headings(part.document.metadata)
             headings = [(min(level, MAX_LEVEL), each) for level, each in enumerate(written, 1)]
-        titles = [(level, title) for level, each in headings if (title := _title_from_metadata(each))]
+        titles = [(level, title) for level, each in headings if (title := heading_title(f"# {' '.join(each.split())}"))]
         titles.sort(key=itemgetter(0))  # of one level, the first stays first
         headed.append(replace(part, headings=tuple(titles)) if titles else part)
     return headed
 
 
-def _heading_levels(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """Return the level of headings by their key in metadata; 0 if it isn't known, but above all headings in the text.
-
-    Args:
-        parts: The parts.
-        values: The values of each that may be headings.
-    """
-    levels = dict.fromkeys(_keys_of_headings_in_text(parts, values), 0) if len(parts) > 1 else {}
+def _heading_levels(values: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """Return the level of headings by their key; 0, above all headings in the text, if it isn't known."""
+    levels: dict[str, int] = {}
     for each in values:
         named = [key for key in each if title_key(key) in _NAMES]
         if len(named) > 1:
@@ -94,33 +85,3 @@ def _short_texts(metadata: Mapping[str, object]) -> dict[str, str]:
         and key not in _OTHERS
         and 0 < len(value) <= MAX_MARKED_HEADING_CHARS
     }
-
-
-def _title_from_metadata(value: str) -> str:
-    return heading_title(f"# {' '.join(value.split())}")
-
-
-def _keys_of_headings_in_text(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield the keys whose value is a marked heading at the beginning of a chunk, or all of it and above the next."""
-    for index, (part, each) in enumerate(zip(parts, values, strict=True)):
-        if part.identity or part.blocks is not None or not each:
-            continue
-        titles = {title_key(title) for title in _first_titles(part.text)} - {""}
-        yield from [key for key, value in each.items() if titles and title_key(_title_from_metadata(value)) in titles]
-        text = part.text.strip() if len(part.text) <= 2 * MAX_MARKED_HEADING_CHARS else ""
-        if text and index + 1 < len(parts) and parts[index + 1].text.strip() != text:
-            below = values[index + 1]
-            yield from [key for key, value in each.items() if value.strip() == text and below.get(key) == value]
-
-
-def _first_titles(text: str) -> Iterator[str]:
-    """Yield the titles of the marked headings that a text begins with."""
-    text = text.lstrip()
-    if not text.startswith(_MARKS):
-        return
-    for line in text[: _MAX_LINES * MAX_MARKED_HEADING_CHARS].splitlines()[:_MAX_LINES]:
-        title = heading_title(line) if line.strip() else ""
-        if title and title == " ".join(line.split()):
-            return
-        if title:
-            yield title

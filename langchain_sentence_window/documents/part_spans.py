@@ -52,7 +52,7 @@ class PartSpan(NamedTuple):
 
 
 def span_at(spans: Sequence[PartSpan], position: int) -> PartSpan:
-    """Return the last of a document's spans that doesn't begin after a position; the first if there is none."""
+    """Return the last of a document's spans that doesn't begin after a position, else the first."""
     return spans[max(0, bisect_right(spans, position, key=attrgetter("source_start")) - 1)]
 
 

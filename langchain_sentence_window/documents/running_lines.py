@@ -1,7 +1,7 @@
 """Running heads, feet and page numbers: lines at the edges of pages that repeat from page to page.
 
 A line counts as the same on another page if it differs in digits alone. Body text may repeat, too, so only the first
-and the last lines of pages are looked at, and a line is left out only if it stands at that edge of many pages, on which
+and the last lines of pages are looked at, and a line is left out only if it is at that edge of many pages, on which
 its numbers don't fall. Pages that are alike as a whole, such as those of a form, count as one.
 """
 
@@ -14,10 +14,10 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.splitting.blocks import trim
 
 MIN_PAGES = 3
-"""The fewest pages on which a line must stand."""
+"""The fewest pages that must have a line."""
 
 MIN_SHARE = 0.3
-"""The smallest share of the pages on which it must stand: heads of left and right pages differ."""
+"""The smallest share of the pages that must have it: heads of left and right pages differ."""
 
 MAX_EDGE_LINES = 4
 """The most lines at the top, and at the bottom, of a page that are looked at."""
@@ -68,7 +68,7 @@ def _edge(lines: Sequence[Span]) -> list[Span]:
 
 
 def _repeated_lines(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
-    """Return the lines, without their digits, that stand at an edge of enough pages."""
+    """Return the lines, without their digits, that are at an edge of enough pages."""
     contents = [_without_digits(page) for page in pages]
     found_on: dict[str, set[str]] = defaultdict(set)
     numbers: dict[str, list[list[int]]] = defaultdict(list)

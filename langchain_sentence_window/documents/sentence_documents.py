@@ -25,14 +25,14 @@ from .source_metadata import identity_in, line_breaks
 _TEXTS = (keys.DOC_ID, keys.SEPARATOR, keys.KIND, keys.HEADING, keys.PART_SPANS)
 _NUMBERS = (keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END)
 _RARE_NUMBERS = (keys.LEAD_IN, keys.START_LINE, keys.HEADING_LEVEL, keys.PIECES_START, keys.PIECES_END)
-_USUAL: Mapping[str, Any] = {
+USUAL: Mapping[str, Any] = {
     keys.SEPARATOR: " ",
     keys.KIND: PROSE,
     keys.HEADING: "",
     keys.PART_SPANS: "",
     **dict.fromkeys(_RARE_NUMBERS),
 }
-"""The values that `sentence_documents` leaves out."""
+"""Values of a sentence that aren't stored, as most sentences have them."""
 
 _WINDOW_TEXTS = (keys.WINDOW_TEXT, keys.WINDOW_SPANS)
 _USUAL_WINDOW = {keys.WINDOW_SEPARATOR: " ", keys.WINDOW_PARTS: ""}
@@ -49,7 +49,7 @@ class StoredSentence:
         end: One past its last code point.
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
-        separator: What stands between it and the next sentence of the document: white space, perhaps with markup.
+        separator: What is between it and the next sentence of the document: white space, perhaps with markup.
         kind: The kind of its block, see `Block`; empty if it isn't known, as in inline windows.
         heading: The heading path; empty if there is none.
         lead_in: Index of the sentence that introduces it, before it in its section; ``None`` if there is none, or it
@@ -91,7 +91,7 @@ class StoredSentence:
         """Its places in the parts of the document.
 
         Raises:
-            ValueError: ``part_spans`` can't be what `write_part_spans` wrote.
+            ValueError: ``part_spans`` isn't what `write_part_spans` writes.
         """
         if not self.part_spans:
             return []
@@ -137,7 +137,7 @@ def read_parts(
         problem = f"the store returned a document (id {id_shown}) without {key!r} in its metadata"
         if key not in (keys.DOC_ID, keys.SENTENCE_INDEX):
             raise IncompleteWindowError(f"{problem}, so its window can't be read; delete it and add it again") from None
-        # Documents that were written past the retriever. LangChain's index() does so if it is given the store, and
+        # Documents that weren't written by the retriever. LangChain's index() does so if it is given the store, and
         # then passes over them when it is given the retriever, as its records have them.
         raise IncompleteWindowError(
             f"{problem}, so it isn't a sentence: it was added to the store itself. Delete it with "
@@ -148,13 +148,13 @@ def read_parts(
     except ValueError as error:
         raise IncompleteWindowError(
             f"the store returned a sentence of document {shown(metadata[keys.DOC_ID])} (id {shown(id_())}) whose "
-            f"metadata can't be right, as {error}; delete that document and add it again"
+            f"metadata is invalid, as {error}; delete that document and add it again"
         ) from None
 
 
 def _sentence_from_metadata(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
     """Read a stored sentence from its metadata and text."""
-    values = {**_USUAL, **metadata}
+    values = {**USUAL, **metadata}
     doc_id, separator, kind, heading, part_spans = texts(values, _TEXTS)
     index, start, end, section_start, section_end = numbers(values, _NUMBERS)
     rare = [None if values[key] is None else _index(values, key) for key in _RARE_NUMBERS]

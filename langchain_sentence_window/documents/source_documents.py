@@ -22,11 +22,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.splitting.blocks import PROSE
 
 from . import keys
 from .metadata_values import SCALARS, json_item
 from .part_spans import span_at, write_part_spans
+from .sentence_documents import USUAL
 from .source_metadata import NAMING_KEYS, identity_in, is_text_file, line_breaks
 from .source_parts import JoinedDocument
 
@@ -76,8 +76,15 @@ def sentence_documents(
             keys.SECTION_START: sentence.section_start,
             keys.SECTION_END: sentence.section_end,
         }
-        separator = " " if index == last else text[end : sentences[index + 1].start]
-        values |= _unusual_values(sentence, separator)
+        written = {
+            keys.SEPARATOR: " " if index == last else text[end : sentences[index + 1].start],
+            keys.KIND: sentence.kind,
+            keys.HEADING: sentence.heading,
+            keys.LEAD_IN: sentence.lead_in,
+            keys.PIECES_START: sentence.pieces and sentence.pieces[0],
+            keys.PIECES_END: sentence.pieces and sentence.pieces[1],
+        }
+        values |= {key: value for key, value in written.items() if value != USUAL[key]}
         if spans:
             if sentence.level:
                 values[keys.HEADING_LEVEL] = sentence.level
@@ -89,22 +96,6 @@ def sentence_documents(
             values |= _inline_window(joined, sentences, index, inline_window)
         documents.append(Document(id=keys.sentence_id(doc_id, index), page_content=text[start:end], metadata=values))
     return documents
-
-
-def _unusual_values(sentence: "Sentence", separator: str) -> dict[str, Any]:
-    """Return those of a sentence's rarer values that aren't the usual ones, which aren't stored."""
-    values: dict[str, Any] = {}
-    if separator != " ":
-        values[keys.SEPARATOR] = separator
-    if sentence.kind != PROSE:
-        values[keys.KIND] = sentence.kind
-    if sentence.heading:
-        values[keys.HEADING] = sentence.heading
-    if sentence.lead_in is not None:
-        values[keys.LEAD_IN] = sentence.lead_in
-    if sentence.pieces is not None:
-        values[keys.PIECES_START], values[keys.PIECES_END] = sentence.pieces
-    return values
 
 
 def _inline_window(
@@ -150,11 +141,13 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
     if len(carried) == len(metadata):  # the usual case, quickly
         return carried
     whole = {keys.START_INDEX: 0, keys.END_INDEX: len(document.page_content)}
-    # A document that `get` returned, perhaps edited since: this package wrote the indexes.
+    # A document that `get` returned, perhaps edited since: this package wrote the indexes and the sentences.
     is_ours = document.id is not None and document.id == metadata.get(keys.DOC_ID)
     says_nothing = {keys.DOC_ID} if str(metadata.get(keys.DOC_ID)) == doc_id else set[str]()
     if is_ours or all(metadata.get(key, index) == index for key, index in whole.items()):
         says_nothing |= whole.keys()
+    if is_ours:
+        says_nothing |= {keys.SENTENCES, keys.SENTENCE_SPANS}
     for key, value in metadata.items():
         if key not in keys.CONTRACT_KEYS or key in says_nothing:
             continue
@@ -233,7 +226,7 @@ ANY_STORE = StoreLimits(
     _holds_scalar,
     "add the documents with a retriever's add_documents, which keeps all that its store can hold",
 )
-"""The limits of a store that isn't known: it holds strings, numbers and booleans."""
+"""The limits of an unknown store: it holds strings, numbers and booleans."""
 
 
 JSON = StoreLimits("JSON", _holds_all, "convert it to strings, finite numbers, booleans, lists or dicts")

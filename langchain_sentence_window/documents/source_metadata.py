@@ -27,7 +27,6 @@ from typing import Any
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.splitting.source_code import name_of_file, syntax_of_source
 
-from .file_state import FILE_STATE
 from .keys import SOURCE
 from .metadata_values import SCALARS
 
@@ -37,6 +36,7 @@ ELEMENT_ID = "element_id"
 CUE_START, CUE_END, SPEAKER = "cue_start", "cue_end", "speaker"
 SLIDE, SHEET = "slide", "sheet"
 TITLE = "title"
+FILE_STATE = "file_state"
 CONTENT_TYPE = "content_type"
 DOCLING = "dl_meta"
 _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"

@@ -43,7 +43,7 @@ class Part:
         page: The page, from 0.
         row: The number of the row.
         start: Where its text starts in the text that it was cut from: its page, or its source.
-        offset: Code points of that text, or of its own, that stand before its text.
+        offset: Code points of that text, or of its own, before its text.
         time: When it is shown, from and to, in seconds, of a cue of subtitles.
         order: The value of the key that the user chose to number parts.
         is_element: Whether it is one block of a page, such as a title or a paragraph.

@@ -18,7 +18,7 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting import languages
-from langchain_sentence_window.splitting.engines import Engine, Ruleset, knows, make_engine
+from langchain_sentence_window.splitting.engines import Engine, Ruleset, make_engine
 from langchain_sentence_window.splitting.parsers import STRUCTURES, Structure
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
@@ -39,7 +39,7 @@ MAX_CHARS = 2_000
 """Characters of a sentence, about 500 tokens: embedders of BERT's family read no more."""
 
 MIN_PIECE_CHARS = 20
-"""The least ``max_piece_chars``: shorter pieces say nothing."""
+"""The least ``max_piece_chars``: shorter pieces mean nothing."""
 
 MAX_PIECE_CHARS = 400
 """Characters of a sentence that is searched as a whole. See the benchmarks page."""
@@ -64,7 +64,6 @@ class SentenceSplitter(BaseDocumentTransformer):
         *,
         engine: str | Engine | None = None,
         structure: Structure = "auto",
-        min_chars: int = 0,
         max_chars: int | None = MAX_CHARS,
         max_piece_chars: int | None = MAX_PIECE_CHARS,
         inline_window: WindowSize | None = None,
@@ -74,19 +73,16 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Args:
             language: An ISO 639 code in lower case; any code if ``engine`` is a callable. ``"auto"`` detects it for
-                each document and needs the extra ``languages``; what is too short or too mixed to tell is cut as
+                each document and needs the extra ``languages``; a text that is too short or too mixed is split as
                 English. ``language`` in a document's own metadata comes first, see `split_documents`.
             engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
-                ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or ``"nupunkt"`` (the
-                last two need the extras of their names); or a callable that takes the text of a paragraph and
-                returns ``(start, end)`` of each sentence. A document of a language that a named engine doesn't know
-                is cut as with ``None``.
+                ``it`` or ``pt``, else for ``"sentencex"``, which needs the extra ``languages``; or a callable that
+                takes the text of a paragraph and returns ``(start, end)`` of each sentence.
             structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks, and recognizes
                 code by its suffix, or if its text leaves no doubt. Lines indented by four spaces are code only with
                 ``"markdown"``. Or a parser of another format, which takes a text and returns its blocks, see
                 `langchain_sentence_window.splitting.parsers`; a text for which it returns ``None`` is split as with
                 ``"auto"``. If a loader has written blocks into the metadata, these are taken.
-            min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
             max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause, else at
                 white space, because an embedder wouldn't read all of it. ``None`` for no limit.
             max_piece_chars: Characters; a longer sentence of prose is searched in pieces that end where a clause does.
@@ -106,49 +102,40 @@ class SentenceSplitter(BaseDocumentTransformer):
             raise InvalidInputError(
                 f"structure is {shown(structure)}; it must be one of {', '.join(STRUCTURES)}, or a parser"
             )
-        low, high = as_integer(min_chars), as_integer(max_chars)
-        if low is None or low < 0 or (max_chars is not None and (high is None or high < max(1, low))):
-            raise InvalidInputError(
-                f"min_chars is {shown(min_chars)} and max_chars is {shown(max_chars)}; they must be whole numbers of "
-                "characters, 0 <= min_chars <= max_chars, or None for max_chars"
-            )
-        piece = as_integer(max_piece_chars)
-        if max_piece_chars is not None and (piece or 0) < MIN_PIECE_CHARS:
-            raise InvalidInputError(
-                f"max_piece_chars is {shown(max_piece_chars)}; it must be a whole number of characters, "
-                f"{MIN_PIECE_CHARS} or more, or None"
-            )
+        limits = ("max_chars", max_chars, 1), ("max_piece_chars", max_piece_chars, MIN_PIECE_CHARS)
+        for name, value, least in limits:
+            if value is not None and (as_integer(value) or 0) < least:
+                raise InvalidInputError(
+                    f"{name} is {shown(value)}; it must be a whole number of characters, {least} or more, or None"
+                )
         if not isinstance(join_parts, bool | str) or join_parts == "":
             raise InvalidInputError(
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
             )
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._common = Ruleset(  # what the rules of all languages have in common
+        self._common = Ruleset(
             languages.Language(),
             structure=structure,
-            min_chars=low,
-            max_chars=high,
-            max_piece_chars=None if self._inline_window else piece,
+            max_chars=as_integer(max_chars),
+            max_piece_chars=None if self._inline_window else as_integer(max_piece_chars),
         )
         self._settings: dict[str, Any] = {
             "language": language,
             "engine": engine,
             "structure": structure,
-            "min_chars": min_chars,
             "max_chars": max_chars,
             "max_piece_chars": max_piece_chars,
             "inline_window": self._inline_window,
             "join_parts": join_parts,
         }
-        self._rules: dict[str, Ruleset] = {}  # by language, made when they are first needed
         if isinstance(language, str) and language == languages.AUTO:
             languages.check_detection()
-            if engine is not None:
-                make_engine(engine, languages.FALLBACK)
+            first = languages.FALLBACK
         else:
-            if not languages.is_known(languages.check_code(language)) and not callable(engine):
-                raise languages.unknown_code(language)
-            self._rules[language] = _rules_of_language(self._common, language, engine)
+            first = languages.check_code(language)
+            if not languages.is_known(first) and not callable(engine):
+                raise languages.unknown_code(first)
+        self._rules = {first: _rules_of_language(self._common, first, engine)}  # by language, the others when needed
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made: by the settings, as engines can't be pickled."""
@@ -234,7 +221,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Raises:
             InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
-                language that isn't known.
+                unknown language.
         """
         from .part_groups import group_documents, warn_of_parts
 
@@ -281,16 +268,10 @@ class SentenceSplitter(BaseDocumentTransformer):
         return sentences, front_matter
 
     def _rules_of(self, language: str, doc_id: str) -> Ruleset:
-        """Return the rules of a known language; warn when the first document of a language is cut without its rules.
-
-        Documents of other languages than the splitter's are cut by the splitter's engine if that knows their language,
-        else as without an engine.
-        """
+        """Return the rules of a known language; warn once if its documents are split without them."""
         if language not in self._rules:
-            engine = self._settings["engine"]
-            engine = engine if callable(engine) or knows(engine, language) else None
             try:
-                self._rules[language] = _rules_of_language(self._common, language, engine)
+                self._rules[language] = _rules_of_language(self._common, language, self._settings["engine"])
             except MissingExtraError as error:  # a corpus shouldn't fail for one document
                 _warn_of_missing_rules(language, doc_id, error)
                 self._rules[language] = replace(self._common, words=languages.language_words(language))

@@ -11,7 +11,7 @@ a reader may want to know that a second contract says it too: ``also_in`` says w
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,6 +31,8 @@ from .keys import (
     LINES,
     PAGES,
     PARTS,
+    SEARCH_KEYS,
+    SENTENCE_SPANS,
     SENTENCES,
     SOURCE,
     START_INDEX,
@@ -44,10 +46,8 @@ from .sentence_documents import SentencesByKey, StoredSentence
 from .source_metadata import line_breaks
 from .source_parts import shared_metadata
 from .window_fields import (
-    FIELDS,
     CountTokens,
     cut_values,
-    estimate_tokens,
     lead_ins,
     made_values,
     part_spans,
@@ -59,7 +59,7 @@ from .window_runs import lines_touched, parts_of_window, placed_entries, source_
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:
-    """Make the Document that a retriever returns for a window, but for ``tokens``; see `with_counts`.
+    """Make the Document that a retriever returns for a window, without ``tokens``; see `with_counts`.
 
     Args:
         window: The window.
@@ -79,16 +79,6 @@ def with_counts(document: Document, count_tokens: CountTokens) -> Document:
     return _with(document, {**document.metadata, TOKENS: count_tokens(shown_text(document))})
 
 
-def with_new_counts(made: Document, windows: Iterable[Document], count_tokens: CountTokens) -> Document:
-    """Return a copy of a Document that was made of windows, with its own number of tokens.
-
-    It has none if one of the windows has another number than this counter counts there.
-    """
-    if all(each.metadata.get(TOKENS) == count_tokens(shown_text(each)) for each in windows):
-        return with_counts(made, count_tokens)
-    return _drop_keys(made, [TOKENS])
-
-
 def window_slice(document: Document, low: int, high: int) -> Document:
     """Return the Document of a part of a window: its text and place, its pages, and what the window says else.
 
@@ -100,7 +90,7 @@ def window_slice(document: Document, low: int, high: int) -> Document:
     own, text = source_span(document), document.page_content[low:high]
     if own is not None:
         return narrowed_window(document, own[0] + low, own[0] + high, text)
-    return _stretch(document, text, cut_values(document.metadata, None, None, None))
+    return Document(id=document.id, page_content=text, metadata=cut_values(document.metadata, None, None, None))
 
 
 def narrowed_window(document: Document, start: int, end: int, text: str) -> Document:
@@ -117,23 +107,23 @@ def narrowed_window(document: Document, start: int, end: int, text: str) -> Docu
     parts = parts_of_window(document.metadata)
     held = cut_parts(parts, start, end) if parts else None
     values = cut_values(document.metadata, (start, end), held, _cut_lines(document, start, end))
-    return _stretch(document, text, values)
+    return Document(id=document.id, page_content=text, metadata=values)
 
 
 def unsearched(document: Document) -> Document:
     """Return a copy of a window Document without what says how it was found."""
-    return _drop_keys(document, [field.key for field in FIELDS if field.is_of_search])
+    return without_keys(document, SEARCH_KEYS)
 
 
 def without_lead_ins(document: Document) -> Document:
     """Return a copy of a window Document without its lead-ins."""
-    return _drop_keys(document, [LEAD_INS])
+    return without_keys(document, {LEAD_INS})
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
     """Join all sentences of a source document: its text from the first sentence to the last.
 
-    Its metadata is what all of its parts share, and ``parts`` says where each of them stands.
+    Its metadata is what all of its parts share, and ``parts`` says where each of them is.
 
     Args:
         sentences: All sentences of the document, in order.
@@ -147,6 +137,8 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
         DOC_ID: first.doc_id,
         START_INDEX: first.start,
         END_INDEX: last.end,
+        SENTENCES: [first.index, last.index],
+        SENTENCE_SPANS: [[each.start, each.end] for each in sentences],
     }
     if lines := window_lines(first, last):
         metadata[LINES] = lines
@@ -258,12 +250,6 @@ def shown_text(document: Document) -> str:
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
 
 
-def brief_values(document: Document) -> list[str]:
-    """Return what the fields of a window Document say in a few words, of those whose values can be right."""
-    values = [(field.brief, document.metadata.get(field.key)) for field in FIELDS if field.brief]
-    return [brief.format(value) for brief, value in values if isinstance(value, int | float)]
-
-
 def shown_window(window: Window, sentences: SentencesByKey) -> str:
     """Return what `shown_text` returns of a window's Document, without making it.
 
@@ -284,12 +270,8 @@ def _cut_lines(document: Document, start: int, end: int) -> Span | None:
     return first, first + line_breaks(document.page_content, start - own[0], end - own[0])
 
 
-def _stretch(document: Document, text: str, metadata: dict[str, Any]) -> Document:
-    made = Document(id=document.id, page_content=text, metadata=metadata)
-    return with_new_counts(made, [document], estimate_tokens)
-
-
-def _drop_keys(document: Document, left_out: Sequence[str]) -> Document:
+def without_keys(document: Document, left_out: Collection[str]) -> Document:
+    """Return a copy of a Document without some keys of its metadata."""
     return _with(document, {key: value for key, value in document.metadata.items() if key not in left_out})
 
 
@@ -300,7 +282,7 @@ def _with(document: Document, metadata: dict[str, Any]) -> Document:
 
 _WORDS = re.compile(r"[^\W_]+")
 _PUNCTUATION = re.compile(r"""(?<!\W)[\s!"#%&'()*,\-./:;?@[\\\]{}]++(?!\W|\d)""")
-"""What stands between two words, or after the last, and says nothing; most of what `_symbols_of` would look at."""
+"""Punctuation between two words or after the last, without meaning; most of what `_symbols_of` would look at."""
 _OTHERS_BETWEEN_WORDS = re.compile(r"(?! (?:[^\W\d]|\Z))\W+")
 _ASCII_BETWEEN_WORDS = bytes(code for code in range(128) if not chr(code).isalnum())
 _MARKUP = frozenset("|~^`")
@@ -318,7 +300,7 @@ def unite_equal(documents: Sequence[Document]) -> list[Document]:
         documents: Window Documents, best first.
 
     Returns:
-        The best of equal windows in its place, a copy whose metadata holds ``also_in``: where the others stand, and
+        The best of equal windows in its place, a copy whose metadata holds ``also_in``: where the others are, and
         what their own ``also_in`` names, in order of rank. Documents that no other equals are the given ones.
     """
     better = better_of(documents)
@@ -385,7 +367,7 @@ def text_key(text: str) -> str:
 
 
 def _symbols_of(between: re.Match[str]) -> str:
-    """Return what stands between words without white space and punctuation; a space if nothing is left."""
+    """Return the symbols between two words, without white space and punctuation; a space if nothing is left."""
     text, (start, end) = between[0], between.span()
     is_before_digit = between.string[end : end + 1].isdigit()
     if len(text) == 1 and is_before_digit and between.string[start - 1 : start].isdigit():

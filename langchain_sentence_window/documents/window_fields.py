@@ -1,7 +1,4 @@
-"""The fields of a window: one row for each key of a window Document's metadata.
-
-A row of `FIELDS` says who sets a field and who shows it. Three functions give its value, with a line for each field:
-`made_values` from sentences, `merged_values` when windows become one, and `cut_values` when a window is cut.
+"""The metadata of a window Document: made from sentences, merged when windows become one, and cut with a window.
 
 ===================  =================================================
 key                  meaning
@@ -14,7 +11,7 @@ key                  meaning
 ``hits``             the sentences found: index, span and scores
 ``score``            the best hit's score
 ``window_id``        equal for the same sentences of the same document
-``separator``        white space after it, if its section goes on
+``separator``        white space after it, if its section continues
 ``parts``            each part of the document that it touches
 ``pages``            numbers of the pages that it touches, from 0
 ``page_labels``      what is printed on them, if the loader says it
@@ -23,7 +20,7 @@ key                  meaning
 ``sentence_spans``   the span of each sentence
 ``lead_ins``         text before the window that gives it meaning
 ``tokens``           what it costs, with its lead-ins
-``also_in``          where windows of equal text stand that were found
+``also_in``          places of other windows with equal text
 ``relevance``        how likely the question is answered, from 0 to 1
 ``relevance_score``  a reranker's score
 ``citation_number``  its number in a conversation, of what a tool found
@@ -31,7 +28,7 @@ key                  meaning
 
 An entry of ``parts`` holds what names the part, such as ``page``; ``start_index`` and ``end_index`` in the part's own
 text, or, of a chunk with a ``start_index``, in the text that it was cut from; and ``span``, the same stretch in the
-document. Each stretch stands in its part character for character.
+document. Each stretch is verbatim in its part.
 
 An entry of ``lead_ins`` holds ``kind`` (``header`` of a table, ``list`` for the sentence that introduces a list,
 ``speaker`` of a message, ``signature`` of a function), ``text``, and ``start_index`` and ``end_index`` of that text in
@@ -44,7 +41,6 @@ returned, as its text is equal, and its ``heading``, ``source`` and ``pages`` if
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,7 +54,6 @@ from langchain_sentence_window.windows.geometry import Hit, Window
 
 from .keys import (
     ALSO_IN,
-    CITATION_NUMBER,
     DOC_ID,
     END_INDEX,
     HEADING,
@@ -98,51 +93,6 @@ MAX_LEAD_INS = 4
 """The most lead-ins of a window. Of more, those nearest to it are taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowField:
-    """A key of a window's metadata.
-
-    Attributes:
-        key: The key.
-        is_of_search: Whether it says how the window was found, and so isn't true of a text that is only read.
-        is_of_reranker: Whether a reranker sets it. What a reranker writes into other fields is undone.
-        is_on_page: Whether the studio's page gets it.
-        brief: Formats the value for the command, which shows it after the place of a window; empty to show nothing.
-    """
-
-    key: str
-    is_of_search: bool = False
-    is_of_reranker: bool = False
-    is_on_page: bool = True
-    brief: str = ""
-
-
-FIELDS = (
-    WindowField(DOC_ID),
-    WindowField(START_INDEX),
-    WindowField(END_INDEX),
-    WindowField(SENTENCES),
-    WindowField(HITS, is_of_search=True),
-    WindowField(SCORE, is_of_search=True, brief="score {:.2f}"),
-    WindowField(RELEVANCE, is_of_search=True),
-    WindowField(RELEVANCE_SCORE, is_of_search=True, is_of_reranker=True, brief="reranked {:.2f}"),
-    WindowField(WINDOW_ID),
-    WindowField(HEADING),
-    WindowField(SEPARATOR, is_on_page=False),
-    WindowField(LEAD_INS),
-    WindowField(ALSO_IN),
-    WindowField(PARTS, is_on_page=False),
-    WindowField(PAGES),
-    WindowField(PAGE_LABELS),
-    WindowField(TIMES),
-    WindowField(LINES),
-    WindowField(SENTENCE_SPANS),
-    WindowField(TOKENS),
-    WindowField(CITATION_NUMBER, is_of_search=True, is_on_page=False),
-)
-"""A row for each key of `WINDOW_KEYS`."""
-
-
 def made_values(
     window: Window, held: Sequence[StoredSentence], lead_ins: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
@@ -174,7 +124,7 @@ def made_values(
 
 
 def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence]) -> dict[str, Any]:
-    """Return the metadata of windows that become one: that of the window with the best hit, but for some fields.
+    """Return the metadata of windows that become one: that of the window with the best hit, except some fields.
 
     Args:
         runs: The windows.
@@ -217,7 +167,7 @@ def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence
 def cut_values(
     metadata: Mapping[str, Any], span: Span | None, parts: Sequence[PartSpan] | None, lines: Span | None
 ) -> dict[str, Any]:
-    """Return the metadata of a stretch of a window: that of the window, but for some fields.
+    """Return the metadata of a stretch of a window: that of the window, except some fields.
 
     Args:
         metadata: The metadata of the window, or of any other Document.
@@ -230,7 +180,7 @@ def cut_values(
         kept = metadata.get(key)
         if parts is None and isinstance(kept, list) and len(kept) == 1:  # each stretch of one page is on that page
             of_parts[key] = kept
-    untrue = (SENTENCES, HITS, WINDOW_ID, SEPARATOR, LEAD_INS, ALSO_IN)
+    untrue = (SENTENCES, HITS, WINDOW_ID, SEPARATOR, LEAD_INS, ALSO_IN, TOKENS)
     values = {
         **metadata,
         **dict.fromkeys(untrue),
@@ -248,7 +198,7 @@ def _without_none(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values_of_parts(parts: Sequence[PartSpan]) -> dict[str, Any]:
-    """Return the fields that say where a window stands in the parts of its document."""
+    """Return the fields that say which parts of its document a window touches."""
     if not parts:
         return dict.fromkeys((PARTS, PAGES, PAGE_LABELS, TIMES))
     pages = {page for part in parts if (page := page_of(part.identity)) is not None}
@@ -319,16 +269,16 @@ def estimate_tokens(text: str) -> int:
 
 
 def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:
-    """Return where sentences that follow each other stand in the parts of their document; nothing if it has none.
+    """Return the places of adjacent sentences in the parts of their document; nothing if it has no parts.
 
     Raises:
-        IncompleteWindowError: What the store says of that can't be right.
+        IncompleteWindowError: The metadata of a sentence is invalid.
     """
     try:
         return joined_spans([span for each in held if each.part_spans for span in each.spans])
     except ValueError as error:
         raise IncompleteWindowError(
-            f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
+            f"the metadata of a sentence is invalid, as {error}; delete its document and add it again"
         ) from None
 
 
@@ -337,7 +287,7 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
 
     Args:
         window: The window.
-        sentences: Its sentences, and those that lead in, as far as they are at hand. Others are left out.
+        sentences: Its sentences and lead-ins; missing lead-ins are left out.
 
     Returns:
         For each: ``kind`` (``header``, ``list``, ``speaker`` or ``signature``), ``text``, and ``start_index`` and
@@ -356,7 +306,7 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
 
 
 def lead_in_indexes(window: Window, sentences: SentencesByKey) -> dict[int, str]:
-    """Return the index of each lead-in before a window, in order, with the kind of a sentence that it leads in."""
+    """Return the index of each lead-in before a window, in order, with the kind of a sentence that it introduces."""
     doc_id, first = window.doc_id, window.first
     kinds: dict[int, str] = {}
     indexes: Iterable[int] = range(first, window.last + 1)

@@ -5,7 +5,7 @@ agrees with. Usually there is one such group. Only where two versions of a docum
 cutting it into sentences, do several lie side by side.
 
 Two windows that overlap show the same sentences twice, so it can be seen whether they are of the same text. A window
-says what white space follows it as long as its section goes on, so those that only touch can be joined too.
+says what white space follows it if its section continues, so windows that only touch can be joined, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 
-from .keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
+from .keys import DOC_ID, END_INDEX, START_INDEX, TOKENS, WINDOW_ID
 from .part_spans import cut_parts
-from .window_documents import unite_equal, with_new_counts
+from .window_documents import shown_text, unite_equal, with_counts, without_keys
 from .window_fields import CountTokens, estimate_tokens, merged_values
 from .window_runs import RunSentence, WindowRun, read_run
 
@@ -141,7 +141,10 @@ def _is_same_sentence(one: RunSentence, other: RunSentence) -> bool:
 
 
 def _one_window(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Document:
-    """Make one window of windows that agree, in order of position."""
+    """Make one window of windows that agree, in order of position.
+
+    It says its tokens if all of them were counted by this counter.
+    """
     sentences: dict[int, RunSentence] = {}
     for run in runs:
         for index, sentence in run.sentences.items():
@@ -151,4 +154,5 @@ def _one_window(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Documen
     texts = [text for each in ordered.values() for text in (each.text, each.separator or "")]
     values = merged_values(runs, ordered)
     made = Document(id=values[WINDOW_ID], page_content="".join(texts[:-1]), metadata=values)
-    return with_new_counts(made, [run.document for run in runs], count_tokens)
+    were_counted = all(run.document.metadata.get(TOKENS) == count_tokens(shown_text(run.document)) for run in runs)
+    return with_counts(made, count_tokens) if were_counted else without_keys(made, {TOKENS})

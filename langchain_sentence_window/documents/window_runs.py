@@ -1,6 +1,6 @@
 """Window Documents that come back: their places, their hits, and what can be merged again.
 
-Users may have reranked, shortened or stored them. What can't be true together isn't read at all.
+Users may have reranked, shortened or stored them. Contradictory metadata isn't read at all.
 """
 
 import math
@@ -156,7 +156,7 @@ def read_span(value: object) -> Span | None:
 
 
 def source_span(document: Document) -> Span | None:
-    """Return a Document's span in its source; ``None`` if it isn't known, or its text isn't what stands there."""
+    """Return a Document's span in its source; ``None`` if it isn't known, or its text isn't the text there."""
     start = document.metadata.get(START_INDEX)
     # LangChain's splitters write -1 for a text that they don't find again.
     if type(start) is not int or start < 0:

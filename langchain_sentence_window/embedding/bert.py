@@ -1,12 +1,12 @@
-"""all-MiniLM-L6-v2, a BERT, embedding with NumPy, as loading PyTorch for a question takes seconds.
+"""all-MiniLM-L6-v2, a BERT model, in NumPy, as loading PyTorch for a single question takes seconds.
 
 The forward pass is that of Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019, with the mean
 of all tokens as the text's vector (Reimers & Gurevych, "Sentence-BERT", 2019). Its vectors differ from those of PyTorch
 by rounding.
 
-All of it runs in the calling thread. The BLAS of NumPy wakes other threads for a large product, and these spin while
-they wait for the next one, at many times the cost of the product where other programs use the cores. Their number is a
-setting of the whole process, so products are kept too small for it.
+All of it runs in the calling thread. For a large product, NumPy's BLAS wakes other threads, which then spin while they
+wait for the next one. On a busy machine this costs many times as much as the product. The number of threads is a
+setting of the whole process, so products are kept below the size at which BLAS uses them.
 """
 
 import json
@@ -24,23 +24,23 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._primitives import Vectors
 
 FEW_TEXTS = 32
-"""The most texts that NumPy embeds at once, and of a call if PyTorch is there, which uses all threads, or a GPU."""
+"""Texts that NumPy embeds at once. With more of them, PyTorch is faster, as it uses all threads or a GPU."""
 
 _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _MAX_PRODUCT = 2**18
-"""Multiplications of numbers in a product of matrices for which OpenBLAS, the BLAS of NumPy, wakes no other thread."""
+"""Multiplications in the largest matrix product that OpenBLAS, the BLAS of NumPy, computes in one thread."""
 
 
 class BertEmbeddings(Embeddings):
-    """Embeds a few texts with NumPy, and more of them with the library if it is installed."""
+    """Embeds a few texts with NumPy, and many with PyTorch if it is installed."""
 
     def __init__(self, folder: Path, load: Callable[[], Embeddings] | None) -> None:
         """Load the model's weights.
 
         Args:
             folder: Holds all-MiniLM-L6-v2, or another BERT in single precision with ``gelu`` and mean pooling.
-            load: Loads the same model with PyTorch; called when many texts are embedded first. ``None`` to embed all
-                with NumPy.
+            load: Loads the same model with PyTorch, when many texts are first embedded. ``None`` to embed all with
+                NumPy.
         """
         self.model_name = str(folder)
         self._load = load and cache(load)
@@ -58,7 +58,7 @@ class BertEmbeddings(Embeddings):
         return self.embed_documents([text])[0]
 
     def library(self) -> Embeddings | None:
-        """Return the same model as the library loads it; ``None`` if it isn't installed."""
+        """Return the same model in PyTorch; ``None`` if that isn't installed."""
         return self._load and self._load()
 
 
@@ -85,7 +85,8 @@ class _Bert:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors of shape ``(texts, dimension)``."""
-        read = [self._tokenizer.encode(text).ids for text in texts]  # one by one, as a batch is read in many threads
+        # Singly, as the tokenizer starts threads for a batch.
+        read = [self._tokenizer.encode(text).ids for text in texts]
         ends = np.cumsum([0, *map(len, read)])
         tokens = self._forward(read, ends)
         sums = np.stack([tokens[start:end].sum(axis=0) for start, end in pairwise(ends)])
@@ -106,7 +107,7 @@ class _Bert:
         return hidden
 
     def _attended(self, *read: Vectors) -> Vectors:
-        """Return what each token of a text takes from the others, by the query, key and value of each."""
+        """Return the attention of each token of a text, by the query, key and value of each."""
         heads = self._config["num_attention_heads"]
         query, key, value = (each.reshape(len(each), heads, -1).transpose(1, 0, 2) for each in read)
         count, size = query.shape[1:]
@@ -131,7 +132,7 @@ class _Bert:
 
 
 class _Linear:
-    """A linear layer, whose weights are in blocks so small that a product with one wakes no other thread."""
+    """A linear layer whose weights are divided into blocks that BLAS multiplies in one thread."""
 
     def __init__(self, weight: Vectors, bias: Vectors) -> None:
         outputs, inputs = weight.shape

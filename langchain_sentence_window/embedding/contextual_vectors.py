@@ -1,8 +1,9 @@
-"""Vectors in context: neighbor mixing for any vector store, and what is put before a sentence to embed it.
+"""Vectors in context: neighbor mixing for any vector store, and the context that is embedded before a sentence.
 
-A LangChain store embeds each text alone and knows no neighbors. So a retriever embeds the sentences itself, mixes their
-vectors, and gives the store texts that carry these vectors. The store passes the texts to its embedder, which is this
-one, and gets the vectors back. Batches, threads and event loops can't separate a vector from its text.
+A LangChain store embeds each text by itself, without its neighbors. So a retriever embeds the sentences itself, mixes
+their vectors, and gives the store texts that carry these vectors. The store passes the texts to its embedder, which is
+`NeighborMixedEmbeddings`, and gets the vectors back. Batches, threads and event loops can't separate a vector from its
+text.
 
 A sentence often doesn't say what it is about. Its headings do, or a line written for it (Anthropic, "Introducing
 Contextual Retrieval", 2024). Embedders read only the beginning of a text, such as 256 tokens, so the length of a
@@ -20,7 +21,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._primitives import MAX_INDEX, Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, KIND, LEAD_IN, SECTION_START, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index, stored_form
@@ -53,17 +54,16 @@ class NeighborMixedEmbeddings(Embeddings):
                 two away, and so on; 0 or more, the first above 0.
 
         Raises:
-            InvalidInputError: ``embedding`` isn't an embedder, or the weights aren't such numbers.
+            InvalidInputError: ``embedding`` isn't an embedder, or a weight is out of its range.
         """
         self.embedding = checked_embedding(embedding)
         self.neighbor_weights = checked_neighbor_weights(neighbor_weights)
 
     def __repr__(self) -> str:
         """Return the class of the embedder, and the weights if they aren't the default."""
-        given = self.__dict__
-        weights = given.get("neighbor_weights", NEIGHBOR_WEIGHTS)
-        others = "" if tuple(weights) == NEIGHBOR_WEIGHTS else f", neighbor_weights={weights}"
-        return f"{type(self).__name__}({described(given.get('embedding'))}{others})"
+        weights = self.neighbor_weights
+        others = "" if weights == NEIGHBOR_WEIGHTS else f", neighbor_weights={weights}"
+        return f"{type(self).__name__}({described(self.embedding)}{others})"
 
     def embed_query(self, text: str) -> list[float]:
         """Embed a query, alone."""
@@ -182,7 +182,7 @@ def _mixed(embedding: NeighborMixedEmbeddings, sentences: Sequence[Document], ve
 
 
 class _CarriedText(str):
-    """A text that carries its vector to whoever embeds it."""
+    """A text that carries its vector to `NeighborMixedEmbeddings`."""
 
     _carrier: CarriedVectors
     _row: int
@@ -196,6 +196,7 @@ class _CarriedText(str):
     def vector(self) -> list[float]:
         return self._carrier.take(self._row)
 
+    # A copy in memory carries the vector, too. One for another process is a plain text.
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
@@ -215,39 +216,36 @@ def _collect_vectors(texts: Sequence[str], plain: Sequence[str], embedded: objec
 
 
 def _positions_of(documents: Iterable[Document]) -> Positions:
-    """Return the positions by which to mix vectors of sentences, in order by document, with those of neighbors."""
-    known = [sentence_key(document.metadata) for document in documents]
-    numbers: dict[str | None, int] = {}
-    for doc_id, _, _ in known:
-        numbers.setdefault(doc_id, len(numbers))
-    placed = [
-        (NOWHERE if None in (doc_id, index) else numbers[doc_id], section, index or 0)
-        for doc_id, index, section in known
-    ]
-    documents_, sections, indexes = np.array(placed, dtype=np.int64).reshape(-1, 3).T
-    return Positions(documents_, sections, indexes)
+    """Return the positions of sentences, which are in order by document."""
+    numbers: dict[str, int] = {}
+    rows: list[tuple[int, int, int]] = []
+    for document in documents:
+        doc_id, index, section = sentence_key(document.metadata)
+        number = NOWHERE if doc_id is None or index is None else numbers.setdefault(doc_id, len(numbers))
+        rows.append((number, section, index or 0))
+    return Positions(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
 Situate: TypeAlias = Callable[[Document, Document], str]
 """Takes a source document and one of its sentences, and returns a line that says what the sentence is about.
 
-The line is cut if it and the heading path are wider than `MAX_CONTEXT_WIDTH`."""
+The line is shortened if it and the heading path are wider than `MAX_CONTEXT_WIDTH`."""
 
 MAX_CONTEXT_WIDTH = 320
-"""Width of a context. It leaves room for the sentence in an embedder that reads 256 tokens.
+"""Maximum width of a context. It leaves room for the sentence in an embedder that reads 256 tokens.
 
-The width estimates tokens: a mark of ASCII counts as two characters, as it may be a token, and a character beyond ASCII
-as three, as tokenizers split words of other scripts into letters or bytes."""
+The width estimates tokens: ASCII punctuation counts as two characters, as it may be a token, and a character outside
+ASCII as three, as tokenizers split words of other scripts into letters or bytes."""
 
 MAX_HEADINGS_WIDTH = 160
-"""Width of a heading path that isn't cut."""
+"""Maximum width of a heading path that isn't shortened."""
 
 MAX_CUT_HEADINGS_WIDTH = 100
-"""Width that a wider heading path is cut to. Outer headings are dropped first, else they would outweigh a short
-sentence."""
+"""Width to which a wider heading path is shortened. Outer headings are dropped first; the whole path would outweigh a
+short sentence."""
 
 MAX_SPEAKER_WIDTH = 60
-"""Width that a speaker's name is cut to."""
+"""Maximum width of a speaker's name."""
 
 _ASCII_MARK = re.compile(r"[!-/:-@\[-`{-~\x00-\x08\x0e-\x1b\x7f]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
@@ -264,7 +262,7 @@ def contexts_of(
     Args:
         sentences: Sentence Documents.
         documents: The source documents by their ids.
-        situate: Returns a line for a sentence, an empty one for none; ``None`` for no lines.
+        situate: Returns a line for a sentence, or an empty string; ``None`` for no lines.
         headings: Whether to begin with the heading path.
 
     Raises:
@@ -288,7 +286,7 @@ def contexts_of(
 
 
 def _speaker_before(sentence: Document, speakers: dict[tuple[str, int], str]) -> str:
-    """Return who speaks a later sentence of a message, as ``Name: ``; keep the speaker of a first one for that."""
+    """Return ``Name: `` for a sentence after the first of a message; remember the speaker of a first one."""
     metadata = sentence.metadata
     if metadata.get(KIND) != MESSAGE:
         return ""
@@ -301,7 +299,7 @@ def _speaker_before(sentence: Document, speakers: dict[tuple[str, int], str]) ->
 
 
 def fitted_headings(path: str) -> str:
-    """Return a heading path, cut to `MAX_CUT_HEADINGS_WIDTH` if it is wider than `MAX_HEADINGS_WIDTH`."""
+    """Return a heading path, shortened to `MAX_CUT_HEADINGS_WIDTH` if it is wider than `MAX_HEADINGS_WIDTH`."""
     if 3 * len(path) <= MAX_HEADINGS_WIDTH or _text_width(path) <= MAX_HEADINGS_WIDTH:  # no character is wider than 3
         return path
     return _shorten_to_width(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
@@ -320,18 +318,12 @@ def _text_width(text: str) -> int:
 
 
 def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:
-    """Read which sentences are neighbors from metadata: the document, the index in it, and the section's first index.
+    """Read from metadata which sentences are neighbors: the document, the index in it, and the section's first index.
 
     Returns:
-        ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
-        section.
+        ``(doc_id, index, section)``; ``None`` for a missing or invalid document or index, 0 for such a section.
     """
-    given: list[Any] = [metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START)]
-    doc_id, index, section = given
-    is_usual = type(doc_id) is str and type(index) is int and type(section) is int
-    if is_usual and min(index, section) >= 0 and max(index, section) < MAX_INDEX:
-        return doc_id, index, section
-    doc_id, index, section = map(stored_form, given)
+    doc_id, index, section = (stored_form(metadata.get(key)) for key in (DOC_ID, SENTENCE_INDEX, SECTION_START))
     return (
         doc_id if isinstance(doc_id, str) else None,
         index if is_index(index) else None,

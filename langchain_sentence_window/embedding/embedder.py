@@ -1,4 +1,4 @@
-"""Calls of an embedder: in slices, counted, with progress, and checked."""
+"""Calls of an embedder: in batches, counted, with progress, and checked."""
 
 import math
 import re
@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,10 +42,10 @@ async def embed_in_slices(
 ) -> None:
     """Embed texts in slices, and pass on each slice as soon as it is embedded.
 
-    A slice that the embedder refuses, as many services take few texts a call, is halved until it is taken.
+    A slice that the embedder rejects is halved until it is accepted, as many services accept few texts per call.
 
-    If there are several slices, the longest texts come first. A model reads texts of one length with the least waste,
-    as it fills up short ones, and what doesn't fit into memory fails at once.
+    If there are several slices, the longest texts come first: a model pads texts of a batch to one length, and texts
+    that don't fit into memory fail at once.
 
     Args:
         io: Makes the calls.
@@ -74,8 +73,8 @@ async def embed_in_slices(
 class QueryEmbedder:
     """An embedder of queries that caches the vectors of the last `MAX_CACHED_QUERIES`.
 
-    It needs no lock, as each change of the cache is one operation of a dict. Threads that embed the same query at the
-    same time may embed it twice.
+    It needs no lock, as each change of the cache is a single operation of a dict. Threads that ask for the same query
+    at once may embed it twice.
     """
 
     def __init__(self, embedding: Embeddings) -> None:
@@ -105,7 +104,7 @@ class QueryEmbedder:
         return unit
 
     def cached(self, query: str) -> Vectors | None:
-        """Return the unit vector of a query that was embedded lately; ``None`` if it would have to be embedded."""
+        """Return the unit vector of a query if it is in the cache."""
         return self._cached.get(encodable(query))
 
 
@@ -118,8 +117,8 @@ def unit_vectors(vectors: object, texts: Sequence[str] | int) -> Vectors:
     """Check vectors and normalize them; a vector of zeros stays as it is.
 
     Args:
-        vectors: Lists, tuples, arrays, tensors or a generator of numbers.
-        texts: The texts that they were made from, to be named in messages, or the number of texts.
+        vectors: Lists, tuples or arrays of numbers.
+        texts: The texts that they were made from, for messages, or their number.
 
     Returns:
         A new array, shape ``(n, dimension)``.
@@ -148,13 +147,13 @@ def unit_vector(vector: object) -> Vectors:
 
 async def embed_texts(io: IO, embedding: Embeddings, texts: list[str]) -> list[list[float]]:
     """Embed texts, and return what the embedder did; one without async methods runs in a thread."""
-    made = list[Any]()
+    batches: list[Any] = []
 
     async def take(_: slice, vectors: object) -> None:
-        made.append(vectors)
+        batches.append(vectors)
 
     await _embed_in_batches(io, embedding, texts, take)
-    return made[0] if len(made) == 1 else [vector for part in made for vector in part]
+    return batches[0] if len(batches) == 1 else [vector for batch in batches for vector in batch]
 
 
 async def _embed_in_batches(
@@ -163,9 +162,9 @@ async def _embed_in_batches(
     texts: list[str],
     take: Callable[[slice, object], Awaitable[None]],
 ) -> None:
-    """Embed texts in batches, which are halved as long as the embedder refuses so many.
+    """Embed texts in batches, which are halved while the embedder rejects them.
 
-    Only a refused batch is sent again, and the smaller size holds for the rest of the call.
+    Only a rejected batch is sent again, and the smaller size is kept for the rest of the call.
     """
     size = MULTI_PROCESS_BATCH_SIZE if getattr(embedding, "multi_process", None) is True else EMBED_BATCH_SIZE
     at = 0
@@ -186,45 +185,44 @@ async def _embed_in_batches(
         at = end
 
 
-_REFUSED = frozenset({400, 413, 422})
-"""HTTP statuses with which services refuse a batch: TEI 413 or 422, others 400."""
+_TOO_MANY = frozenset({400, 413, 422})
+"""HTTP statuses with which services reject a batch: TEI 413 or 422, others 400."""
 
 _OTHER_REASON = re.compile(
     r"(?:code|error|status)\W{0,3}(?:40[1378]|429|5\d\d)\b"
     r"|api[ _-]?key|unauthori[sz]ed|forbidden|credential|rate.?limit|quota|timed? ?out",
     re.IGNORECASE,
 )
-"""What errors say that fewer texts wouldn't help against."""
+"""Texts of errors that smaller batches wouldn't avoid."""
 
 
 def _may_take_fewer(error: Exception) -> bool:
     """Return whether an embedder that raised an error may embed fewer texts at once.
 
-    Each service has errors of its own. They hold a status of HTTP, if a service was reached. Without one, an error of
-    the network or of a program isn't a refusal, and a ``ValueError`` or the like is.
+    Each service has its own errors. They hold an HTTP status if a service replied. Without one, a ``ValueError`` or the
+    like may be a rejection, but an error of the network isn't.
     """
-    chain = _chain(error)
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     statuses = {status for each in chain if (status := _status(each)) is not None}
     if statuses:
-        return statuses <= _REFUSED
+        return statuses <= _TOO_MANY
     if any(isinstance(each, SentenceWindowError | OSError) or _OTHER_REASON.search(str(each)) for each in chain):
         return False
     return isinstance(error, ValueError | RuntimeError | AssertionError)
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error and its causes."""
-    chain = [error]
-    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None and before not in chain:
-        chain.append(before)
-    return chain
-
-
 def _status(error: BaseException) -> int | None:
-    """Return the status of HTTP that an error holds, as openai, Cohere, httpx, requests or aiohttp do."""
-    names = ("status_code", "status", "http_status", "code")
-    values = [getattr(holder, name, None) for holder in (error, getattr(error, "response", None)) for name in names]
-    return next((int(each) for each in values if isinstance(each, int) and 400 <= each < 600), None)  # noqa: PLR2004
+    """Return the HTTP status in an error of openai, Cohere, httpx, requests or aiohttp."""
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "status", "http_status", "code"):
+            value = getattr(holder, name, None)
+            if isinstance(value, int) and 400 <= value < 600:  # noqa: PLR2004
+                return value
+    return None
 
 
 async def embed_query(io: IO, embedding: Embeddings, text: str) -> list[float]:
@@ -242,7 +240,7 @@ def on_embedded_texts(listener: Callable[[int], object]) -> Iterator[None]:
     """Call a function whenever texts are embedded within the block, in this thread or task.
 
     Args:
-        listener: Is given the number of the texts. An error that it raises ends the call that embeds.
+        listener: Called with the number of texts. An error that it raises ends the call that embeds.
     """
     token = _listeners.set((*_listeners.get(), listener))
     try:
@@ -251,30 +249,7 @@ def on_embedded_texts(listener: Callable[[int], object]) -> Iterator[None]:
         _listeners.reset(token)
 
 
-@dataclass(slots=True)
-class EmbeddedTexts:
-    """The texts that were embedded so far.
-
-    Attributes:
-        count: Their number.
-    """
-
-    count: int = 0
-
-
-@contextmanager
-def counted_texts() -> Iterator[EmbeddedTexts]:
-    """Count the texts that are embedded within the block, in this thread or task."""
-    texts = EmbeddedTexts()
-
-    def add(count: int) -> None:
-        texts.count += count
-
-    with on_embedded_texts(add):
-        yield texts
-
-
 def count_texts(count: int) -> None:
-    """Call the listeners of the blocks that this is within."""
+    """Call the listeners of the enclosing blocks."""
     for listener in _listeners.get():
         listener(count)

@@ -1,9 +1,9 @@
-"""Whether two embedders are the same: by their names, else by the vectors that they make of the same texts.
+"""Whether two embedders are the same: by their names, or else by their vectors for the same texts.
 
 Vectors of two models can't be compared, so an index must know which embedder made its vectors. An embedder's name is
-its class and the settings that name its model. Equal names mean equal embedders. Other names mean nothing: a wrapper,
-such as a cache, has another name and makes the same vectors. A class without such settings may be anything. In both
-cases, a few stored texts are embedded again.
+its class and the settings that name its model. Equal names mean equal embedders. Different names prove nothing: a
+wrapper, such as a cache, has another name and returns the same vectors. A class without such settings may use any
+model. In both cases, a few stored texts are embedded again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,10 +39,10 @@ _NAMES = _MODEL_NAMES | {
     "output_dimension", "output_dimensionality", "output_dimensions", "prompt", "prompt_name", "revision", "seed",
     "size", "task", "task_type", "truncate", "truncate_dim",
 }  # fmt: skip
-"""Settings that a name shows. All others are left out: they may be secret, and most change no vector."""
+"""Settings in a name. All others are left out: they may be secret, and most don't change vectors."""
 
 _MAX_DEPTH = 5
-"""How deep embedders and dictionaries of settings are looked for within each other, as there may be circles."""
+"""Maximum depth of nested embedders and dictionaries of settings, which may be cyclic."""
 
 
 def describe_embedder(embedding: Embeddings) -> str:
@@ -61,13 +61,13 @@ def names_model(embedding: Embeddings) -> bool:
 def longest_texts(sample: Sequence[tuple[str, Vectors]]) -> list[tuple[str, Vectors]]:
     """Return the `COMPARED_TEXTS` longest texts, with their vectors.
 
-    Of short texts, a model that truncates its input has the same vectors as one that reads more.
+    For short texts, a model that truncates its input returns the same vectors as one that reads more.
     """
     return sorted(sample, key=lambda pair: -len(pair[0]))[:COMPARED_TEXTS]
 
 
 async def makes_vectors(io: IO, embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> bool:
-    """Embed texts again, and return whether the vectors are the stored ones.
+    """Embed texts again, and return whether the vectors equal the stored ones.
 
     Args:
         io: Makes the calls.

@@ -1,33 +1,32 @@
-"""Embedders by name, loaded late, and checked."""
+"""Embedders: loaded by name, loaded on first use, and checked."""
 
 import importlib
 import json
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
-from json import JSONDecodeError
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._arguments import EMBEDDER_METHODS
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import checked_choice, wrong_kind
+from langchain_sentence_window._validation import checked_choice, invalid, wrong_kind
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.splitting.blocks import shorten
 
 from .bert import BertEmbeddings
 from .secret_text import without_secrets
 
 DEFAULT_EMBEDDING = "minilm"
-"""The embedder that is loaded if none is named: all-MiniLM-L6-v2, from the package that carries its weights."""
+"""The default embedder: all-MiniLM-L6-v2, from the package that contains its weights."""
 
 _EXAMPLE = "openai:text-embedding-3-small"
 _FORMS = f"{DEFAULT_EMBEDDING!r}, a provider and its model such as {_EXAMPLE!r}, or the folder of a model"
 _DTYPES = ("bfloat16", "float16", "float32")
 _MODULES, _CONFIG = "modules.json", "config.json"
-_TRUSTED = "sentence_transformers."
 _MAX_FILE_BYTES = 1_000_000
 _MAX_REASON_CHARS = 300
 _EXTRAS = {"openai": ("langchain-openai", "openai"), "huggingface": ("langchain-huggingface", "local")}
@@ -72,19 +71,18 @@ def embedding_name(name: str | None = None) -> str:
     Raises:
         InvalidInputError: It isn't the name of an embedder.
     """
-    given = DEFAULT_EMBEDDING if name is None else name
-    if not isinstance(given, str):
-        raise InvalidInputError(f"the embedder's name is {shown(given)}; give {_FORMS}")
-    if given == DEFAULT_EMBEDDING:
-        return given
-    if _is_folder(given):
-        return str(Path(given).absolute())
-    provider, _, model = given.partition(":")
-    is_path = len(provider) == 1 or any(mark in provider for mark in "/\\.~")  # one letter is a drive of Windows
+    if name is None or name == DEFAULT_EMBEDDING:
+        return DEFAULT_EMBEDDING
+    if not isinstance(name, str):
+        raise invalid("the embedder's name", name, f"give {_FORMS}")
+    if _is_folder(name):
+        return str(Path(name).absolute())
+    provider, _, model = name.partition(":")
+    is_path = len(provider) == 1 or any(mark in provider for mark in "/\\.~")  # a single letter is a Windows drive
     if is_path or not provider.strip() or not model.strip():
         missing = "no such folder; " if is_path else ""
-        raise InvalidInputError(f"the embedder's name is {_shown_name(given)}: {missing}give {_FORMS}")
-    return given
+        raise InvalidInputError(f"the embedder's name is {_shown_name(name)}: {missing}give {_FORMS}")
+    return name
 
 
 def _is_folder(name: str) -> bool:
@@ -119,7 +117,7 @@ def _of_library(folder: Path, dtype: str | None) -> Embeddings:
     try:
         given = {} if dtype is None else {"model_kwargs": {"model_kwargs": {"dtype": dtype}}}
         return cast("Embeddings", huggingface.HuggingFaceEmbeddings(model_name=str(folder), **given))
-    except Exception as error:  # whatever the library makes of what is in the folder
+    except Exception as error:  # the library raises many kinds of errors for damaged files
         raise InvalidInputError(
             f"the model in {shown(str(folder))} can't be loaded ({_reason(error)}); give the folder of a model that "
             "SentenceTransformer.save wrote"
@@ -127,37 +125,33 @@ def _of_library(folder: Path, dtype: str | None) -> Embeddings:
 
 
 def _check_model(folder: Path) -> None:
-    """Check that a folder holds a model, none of whose parts is code of its own.
+    """Check that a folder contains a model without code of its own.
 
     Raises:
         InvalidInputError: It doesn't.
     """
     if not any((folder / name).is_file() for name in (_MODULES, _CONFIG)):
         raise InvalidInputError(
-            f"{shown(str(folder))} holds no model of sentence-transformers: it has neither {_MODULES} nor {_CONFIG}; "
+            f"{shown(str(folder))} isn't a model of sentence-transformers: it has neither {_MODULES} nor {_CONFIG}; "
             f"give {_FORMS}"
         )
-    if not (folder / _MODULES).exists():
+    path = folder / _MODULES
+    if not path.exists():
         return
-    kinds = _kinds_of_modules(folder / _MODULES)
-    foreign = next((kind for kind in kinds if not isinstance(kind, str) or not kind.startswith(_TRUSTED)), None)
-    if foreign is not None:
-        raise InvalidInputError(
-            f"{_MODULES} in {shown(str(folder))} names {shown(foreign)}, which isn't a part of sentence-transformers, "
-            "and code of a model isn't run; if you trust it, make the embedder yourself and pass it"
-        )
-
-
-def _kinds_of_modules(path: Path) -> list[Any]:
     try:
         with path.open("rb") as file:
-            modules = json.loads(file.read(_MAX_FILE_BYTES))
-        return [module["type"] for module in modules]
-    except (OSError, JSONDecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError) as error:
+            kinds = [module["type"] for module in json.loads(file.read(_MAX_FILE_BYTES))]
+    except (OSError, ValueError, RecursionError, TypeError, KeyError) as error:
         raise InvalidInputError(
             f"{shown(str(path))} can't be read ({type(error).__name__}); give the folder of a model that "
             "SentenceTransformer.save wrote"
         ) from error
+    for kind in kinds:
+        if not str(kind).startswith("sentence_transformers."):
+            raise InvalidInputError(
+                f"{_MODULES} in {shown(str(folder))} names {shown(kind)}, which isn't a part of sentence-transformers, "
+                "and code of a model isn't run; if you trust it, make the embedder yourself and pass it"
+            )
 
 
 # Models of providers
@@ -188,19 +182,18 @@ def _reason(error: Exception) -> str:
         text = "; ".join(str(problem["msg"]) for problem in of_pydantic())
     else:
         text = " ".join(str(error).split()) or type(error).__name__
-    line = without_secrets(text)
-    return line if len(line) <= _MAX_REASON_CHARS else f"{line[:_MAX_REASON_CHARS]}…"
+    return shorten(without_secrets(text), _MAX_REASON_CHARS)
 
 
 class DeferredEmbeddings(Embeddings):
-    """Loads an embedder when it first embeds.
+    """An embedder that is loaded on first use.
 
-    A `FaissStore` that is opened with it doesn't load it to list, read, delete and copy what it holds. Whether the
-    embedder made the index is found out when it is first used, by embedding a few stored texts again.
+    A `FaissStore` that is opened with it can list, read, delete and copy documents without loading it. When it is first
+    used, a few stored texts are embedded again, to check that it made the index.
     """
 
     def __init__(self, load: Callable[[], Embeddings] | None = None) -> None:
-        """Load nothing yet.
+        """Choose what to load.
 
         Args:
             load: Loads the embedder; ``None`` to refuse to embed.
@@ -228,14 +221,14 @@ class DeferredEmbeddings(Embeddings):
         if self._embedding is None:
             if self._load is None:
                 raise InvalidInputError(
-                    "the index was opened without an embedder; open it with the one that it was made with"
+                    "the index was opened without an embedder; open it with the embedder that it was made with"
                 )
             self._embedding = self._load()
         return self._embedding
 
 
 def checked_embedding(embedding: object) -> Embeddings:
-    """Return the embedder that was passed: an instance of ``Embeddings``, or of a class with its two methods.
+    """Return the embedder: an instance of ``Embeddings``, or of a class with its two methods.
 
     Raises:
         InvalidInputError: It is something else, such as a model's name.

@@ -1,11 +1,10 @@
-"""Vectors as arrays: converted from what embedders return, and mixed with those of neighbors.
+"""Vectors as arrays: converted from the results of embedders, and mixed with those of neighbors.
 
-A sentence often lacks the word that it is about, which stands in the sentence before. So the vector that is searched is
+A sentence often lacks the word that it is about, which is in the sentence before. So the vector that is searched is
 ``v_i = normalize(sum of w_|d| * e_(i+d))`` over the neighbors in the same section: a moving average over the sentences
 of a document. Vectors are mixed when a document is added, so a query costs nothing extra. It works with any embedder.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -58,7 +57,7 @@ def mix_neighbors(
         positions: Positions of the same sentences, in the same order.
         weights: Weights of the sentence itself, of the sentences next to it, of those two away, and so on; 0 or more,
             the first above 0.
-        at: The sentences whose vectors are mixed, by their places in the arrays; ``None`` for all.
+        at: The rows of the sentences whose vectors are mixed; ``None`` for all.
 
     Returns:
         Unit vectors of these sentences; a mixture of length 0 stays zero.
@@ -66,12 +65,12 @@ def mix_neighbors(
     own, shares = _shares(positions, weights)
     places = np.arange(len(vectors)) if at is None else at
     mixed = np.empty((len(places), vectors.shape[1]), dtype=np.float32)
-    # Slices stay in the processor's cache, which is much faster.
+    # Small slices stay in the processor's cache, which is much faster.
     for start in range(0, len(places), _BATCH_SIZE):
         rows = places[start : start + _BATCH_SIZE]
         part = vectors[rows] * own
         for apart, share in enumerate(shares, 1):
-            # Beyond the ends, shares are 0, so it doesn't matter which vector is read there.
+            # Beyond the ends, shares are 0, so any vector may be read there.
             for others, first in ((rows + apart, rows), (rows - apart, rows - apart)):
                 part += share.take(first, axis=0, mode="wrap") * vectors.take(others, axis=0, mode="wrap")
         mixed[start : start + _BATCH_SIZE] = normalized(part)
@@ -79,13 +78,13 @@ def mix_neighbors(
 
 
 def _shares(positions: Positions, weights: Sequence[float]) -> tuple[np.float32, list[Vectors]]:
-    """Return the weight of a row for itself, and those of each row for the rows one, two and so on rows later.
+    """Return the weight of each row for itself, and for the rows that are one, two and so on rows later.
 
     Weights are scaled: the largest becomes 1, and those above 0 stay above 0 in single precision.
 
     Returns:
-        The first weight; for each step, weights by the distance of the sentences' indexes, shape ``(n, 1)``; 0 for rows
-        that aren't neighbors, and for the last rows, which have none so many rows later.
+        The weight for itself; for each step, an array of shape ``(n, 1)`` with the weight for the row that is so many
+        rows later, by the distance of their indexes. It is 0 if they aren't neighbors, or there is no such row.
     """
     ratios = np.array([float(weight) / float(max(weights)) for weight in weights])
     scaled = np.where(ratios > 0, np.maximum(ratios, _MIN_SHARE), 0).astype(np.float32)
@@ -118,7 +117,7 @@ def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         extreme = ~((lengths > _SHORT) & (lengths < _LONG))
         if extreme.any():
-            # Their squares are too large or too small for a sum.
+            # Sums of their squares overflow or underflow.
             largest = np.abs(vectors).max(axis=1, keepdims=True)
             vectors = np.where(extreme & (largest > 0), vectors / largest, vectors)
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -132,15 +131,13 @@ def is_usual(length: float) -> bool:
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
-_UNREADABLE = (TypeError, ValueError, RuntimeError, OverflowError)
-
 
 def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
     """Convert vectors to an array of single precision or better, without scaling.
 
     Args:
         vectors: The value that an embedder returned.
-        texts: The texts that it embedded, to be named in messages, or the number of texts.
+        texts: The texts that it embedded, for messages, or their number.
 
     Returns:
         An array of shape ``(n, dimension)``.
@@ -149,7 +146,7 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
         EmbeddingError: There isn't one vector of finite numbers for each text, all of one length.
     """
     count = texts if isinstance(texts, int) else len(texts)
-    array = _floats(vectors)
+    array = _as_floats(vectors)
     if array is None or array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
         returned = shown(vectors) if array is None else f"numbers of shape {array.shape}"
         raise EmbeddingError(
@@ -166,29 +163,18 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
     return array
 
 
-def _floats(values: object) -> Floats | None:
-    """Convert numbers to an array of at least single precision, whole ones to double precision.
+def _as_floats(values: object) -> Floats | None:
+    """Convert numbers to an array of at least single precision, integers to double precision.
 
     Returns:
-        ``None`` if they are something else, or rows of different lengths.
+        ``None`` if they aren't numbers, or rows differ in length.
     """
-    if isinstance(values, list | tuple):
-        values = [_from_torch(each) for each in values]
     try:
-        array: npt.NDArray[Any] = np.asarray(_from_torch(values))
-    except _UNREADABLE:
+        array: npt.NDArray[Any] = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         return None
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
     if array.dtype.kind != "f":
         return None
     return array if array.dtype.itemsize >= 4 else array.astype(np.float32)  # noqa: PLR2004
-
-
-def _from_torch(given: object) -> object:
-    """Convert a torch tensor of any device and precision; return anything else as it is."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(given, torch.Tensor):
-        return given
-    tensor = given.detach().cpu()
-    return tensor.float().numpy() if tensor.is_floating_point() and tensor.itemsize < 4 else tensor.numpy()  # noqa: PLR2004

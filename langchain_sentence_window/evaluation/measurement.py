@@ -1,10 +1,9 @@
-"""Evaluate one retriever, several side by side, or one with many settings: ask all questions, and score the passages.
+"""Evaluate one retriever, several, or one with several settings: ask all questions, and score the passages.
 
 Each function writes its options out, so that notebooks and ``help()`` show them with their defaults.
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from itertools import product
@@ -16,7 +15,6 @@ from langchain_core.runnables import Runnable
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._validation import (
@@ -26,22 +24,21 @@ from langchain_sentence_window._validation import (
     checked_function,
     checked_list,
     checking_counter,
+    invalid,
     wrong_kind,
 )
 from langchain_sentence_window.documents.keys import END_INDEX, RELEVANCE, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.settings import RELATED_NAMES
 
-from .gold import DocumentText, FoundGold, GivenCorpus, StoredCorpus, check_any_left, find_gold
+from .gold import DocumentText, FoundGold, GivenCorpus, LostGold, StoredCorpus, find_gold
 from .metrics import Count, Passage, is_wrong_section, score, within_budget
 from .questions import Question, checked_questions
 from .report import Comparison, QuestionResult, Report
 
 OnProgress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of steps done, and of all steps. What it raises ends the work."""
-
+"""Called with the number of completed steps and of all steps. An exception in it ends the evaluation."""
 
 BUDGETS = (400, 800, 1600, 3200)
 """The sizes of the context to measure at, in characters."""
@@ -65,7 +62,7 @@ def evaluate(
     Args:
         retriever: Any LangChain retriever whose Documents have ``start_index``, and ``doc_id`` or ``source``, in their
             metadata. It must return enough text for the largest budget, so set its ``k`` to 40 or so. Windows of a
-            `SentenceWindowRetriever` are read best first, whatever its ``order`` is.
+            `SentenceWindowRetriever` are read best first, regardless of its ``order``.
         questions: The questions; at least one.
         budgets: The sizes of the context to measure at, in characters, or in tokens with ``count_tokens``.
         count_tokens: Counts the tokens of a text, such as a model's own counter.
@@ -81,16 +78,15 @@ def evaluate(
         InvalidInputError: There are no questions, a budget is below 1, the gold of no question is found, or a passage
             can't be located in its source.
     """
-    asked = {"": retriever}
-    return run(
-        _ask_all(BLOCKING, asked, questions, budgets, count_tokens, documents, show_progress, on_progress)
-    ).reports[""]
+    only = {"": retriever}
+    measured = run(_measure(BLOCKING, only, questions, budgets, count_tokens, documents, show_progress, on_progress))
+    return measured.reports[""]
 
 
 @with_arguments_of(evaluate)
 async def aevaluate(retriever: BaseRetriever, *given: Any, **settings: Any) -> Report:
     """Async version of `evaluate`."""
-    return (await _ask_all(ASYNC, {"": retriever}, *given, **settings)).reports[""]
+    return (await _measure(ASYNC, {"": retriever}, *given, **settings)).reports[""]
 
 
 def suggest_min_relevance(
@@ -100,13 +96,13 @@ def suggest_min_relevance(
 
     Args:
         retriever: The retriever.
-        questions: Questions that your documents answer; at least one. The more there are, the surer is the number: of
-            fewer than 50, none may be lost by default.
-        most_lost: The largest share of them that may return nothing, from 0 to below 1.
+        questions: Questions that your documents answer; at least one. The more there are, the more reliable is the
+            result. With fewer than 50, none may be lost by default.
+        most_lost: The largest share of them that may return nothing, 0 or more, below 1.
 
     Raises:
-        InvalidInputError: There are no questions, the share is outside of that range, or ``relevance`` isn't known of
-            what a question returns.
+        InvalidInputError: There are no questions, the share is outside of that range, or a question returns a window
+            without ``relevance``.
     """
     return run(_suggest_min_relevance(BLOCKING, retriever, questions, most_lost=most_lost))
 
@@ -128,17 +124,18 @@ async def _suggest_min_relevance(
     share = as_number(most_lost)
     if not 0 <= share < 1:
         raise InvalidInputError(f"most_lost is {shown(most_lost)}; give a share from 0 to below 1, such as 0.02")
-    best = retriever.model_copy(update={"k": 1, "min_relevance": 0.0})  # so that it is judged without a ranking, too
-    found = list[float]()
+    # With a `min_relevance`, windows have a relevance even if the retriever has no ranking.
+    best = retriever.model_copy(update={"k": 1, "min_relevance": 0.0})
+    relevances: list[float] = []
     for question in asked:
         windows = await io.call(best.invoke, best.ainvoke, question.question)
         relevance = windows[0].metadata.get(RELEVANCE) if windows else 0.0
         if relevance is None:
             raise InvalidInputError(
-                f"what {shown(question.question)} returns has no relevance; use a FaissStore, or a bm25_index"
+                f"the first window for {shown(question.question)} has no relevance; use a FaissStore, or a bm25_index"
             )
-        found.append(relevance)
-    return sorted(found)[int(share * len(found))]
+        relevances.append(relevance)
+    return sorted(relevances)[int(share * len(relevances))]
 
 
 def compare(
@@ -166,13 +163,13 @@ def compare(
     Raises:
         InvalidInputError: There are no retrievers, or `evaluate` would raise.
     """
-    return run(_ask_all(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress, on_progress))
+    return run(_measure(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress, on_progress))
 
 
 @with_arguments_of(compare)
 async def acompare(*given: Any, **settings: Any) -> Comparison:
     """Async version of `compare`."""
-    return await _ask_all(ASYNC, *given, **settings)
+    return await _measure(ASYNC, *given, **settings)
 
 
 def sweep(
@@ -207,14 +204,14 @@ def sweep(
         InvalidInputError: A setting doesn't exist, one of its values can't be used, or `evaluate` would raise.
     """
     copies = _variants(retriever, settings)
-    return run(_ask_all(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress, on_progress))
+    return run(_measure(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress, on_progress))
 
 
 @with_arguments_of(sweep)
 async def asweep(retriever: BaseRetriever, *given: Any, **settings: Any) -> Comparison:
     """Async version of `sweep`."""
     own = {name: settings.pop(name) for name in signature(evaluate).parameters if name in settings}
-    return await _ask_all(ASYNC, _variants(retriever, settings), *given, **own)
+    return await _measure(ASYNC, _variants(retriever, settings), *given, **own)
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
@@ -226,24 +223,18 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
     fields = type(retriever).model_fields
     for name, values in settings.items():
         if name not in fields:
-            likely = likely_name(name, fields, RELATED_NAMES)
-            raise InvalidInputError(
-                f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}"
-                + (f". Did you mean {likely}?" if likely else "")
-            )
+            raise InvalidInputError(f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}")
         if not isinstance(values, list | tuple | range) or not values:
             raise InvalidInputError(
                 f"{name} is {shown(values)}; give a list of the values to try, such as {name}=[{shown(values)}]"
             )
     copies: dict[str, BaseRetriever] = {}
-    seen = Counter[str]()
     for values in product(*settings.values()):
         chosen = dict(zip(settings, values, strict=True))
         name = ", ".join(f"{setting}={_format_setting(value)}" for setting, value in chosen.items()) or "as it is"
-        seen[name] += 1
-        # Two values may have one name, such as two rerankers of one class.
-        unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
-        copies[unique] = retriever.model_copy(update=chosen)
+        if name in copies:  # values of one class, such as two rerankers
+            name = f"{name} #{len(copies) + 1}"
+        copies[name] = retriever.model_copy(update=chosen)
     return copies
 
 
@@ -253,7 +244,7 @@ def _format_setting(value: object) -> str:
     return shown(value)
 
 
-async def _ask_all(  # noqa: PLR0917 - as the functions that call it
+async def _measure(  # noqa: PLR0917
     io: IO,
     retrievers: Mapping[str, BaseRetriever],
     questions: Iterable[Question],
@@ -263,39 +254,58 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     show_progress: bool = False,  # noqa: FBT001, FBT002
     on_progress: OnProgress | None = None,
 ) -> Comparison:
-    """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
+    """Ask each retriever all questions, and score the passages; see `evaluate` and `compare`."""
     _check_retrievers(retrievers)
     questions = checked_questions(questions)
     if not questions:
         raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
-    budgets = checked_budgets(budgets)
+    budgets = _checked_budgets(budgets)
     if on_progress is not None:
         checked_callback("on_progress", on_progress, "the number of steps done", "the number of all steps")
-    unit: str = "characters"
+    unit = "characters"
     count: Count = len
     if count_tokens is not None:
         unit = "tokens"
         count = checking_counter("count_tokens", checked_function("count_tokens", count_tokens))
     found = await _find_gold(io, retrievers.values(), questions, documents)
     lost = tuple(each.lost for each in found if each.lost is not None)
-    check_any_left(lost, len(found))
+    _check_lost(lost, len(found))
     gold = [(each.question, each.document) for each in found if each.question is not None]
-    asked = list(product(retrievers, gold))
-    askable = {name: _best_first(retriever) for name, retriever in retrievers.items()}
+    steps = list(product(retrievers, gold))
+    best_first = {name: _best_first(retriever) for name, retriever in retrievers.items()}
     results: dict[str, list[QuestionResult]] = {name: [] for name in retrievers}
     if on_progress is not None:
-        on_progress(0, len(asked))
-    with tqdm(total=len(asked), desc="Asking", disable=not show_progress) as bar:
-        for done, (name, (question, document)) in enumerate(asked, 1):
-            returned: object = await io.call(askable[name].invoke, askable[name].ainvoke, question.question)
-            passages = [_passage(each) for each in checked_documents(returned)]
-            results[name].append(await io.in_thread(_question_result, question, passages, budgets, count, document))
-            bar.update()
-            if on_progress is not None:
-                on_progress(done, len(asked))
+        on_progress(0, len(steps))
+    for name, (question, document) in tqdm(steps, desc="Asking", disable=not show_progress):
+        returned: object = await io.call(best_first[name].invoke, best_first[name].ainvoke, question.question)
+        passages = [_passage(each) for each in checked_documents(returned)]
+        results[name].append(await io.in_thread(_question_result, question, passages, budgets, count, document))
+        if on_progress is not None:
+            on_progress(sum(map(len, results.values())), len(steps))
     reports = {name: Report(budgets, unit, tuple(each), count, lost) for name, each in results.items()}
     _warn_of_other_texts(reports.values())
     return Comparison(reports)
+
+
+def _check_lost(lost: Sequence[LostGold], count: int) -> None:
+    """Warn of questions whose gold isn't found.
+
+    Raises:
+        InvalidInputError: It is that of all ``count`` questions.
+    """
+    if not lost:
+        return
+    more = f"; and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+    if len(lost) == count:
+        raise InvalidInputError(
+            f"the gold of none of the {count:,} questions is found, so there is nothing to measure: {lost[0]}{more}"
+        )
+    warnings.warn(
+        f"{len(lost):,} of {count:,} questions aren't counted, because their gold isn't found: {lost[0]}{more}. All "
+        "are in `lost` of the result",
+        SentenceWindowWarning,
+        stacklevel=2,
+    )
 
 
 def _best_first(retriever: BaseRetriever) -> BaseRetriever:
@@ -307,7 +317,7 @@ def _best_first(retriever: BaseRetriever) -> BaseRetriever:
 async def _find_gold(
     io: IO, retrievers: Iterable[BaseRetriever], questions: Sequence[Question], documents: Iterable[Document] | None
 ) -> list[FoundGold]:
-    """Find gold in the documents, else in the stores of the retrievers; without any, it is taken to be at its spans."""
+    """Find gold in the documents, else in the stores of the retrievers; without either, take it to be at its spans."""
     if documents is not None:
         return await find_gold(io, [await io.in_thread(GivenCorpus, documents)], questions)
     windows = [each for each in retrievers if isinstance(each, SentenceWindowRetriever)]
@@ -318,7 +328,7 @@ async def _find_gold(
 
 
 def _warn_of_other_texts(reports: Iterable[Report]) -> None:
-    """Warn of passages that say something else than the gold at its place, as those of a stale index do."""
+    """Warn of passages with another text than the gold at its place, as an outdated index returns them."""
     results = [result for report in reports for result in report.results]
     differing = [result.question for result in results if _differs_from_gold(result)]
     if differing:
@@ -333,25 +343,22 @@ def _warn_of_other_texts(reports: Iterable[Report]) -> None:
 
 
 def _differs_from_gold(result: QuestionResult) -> bool:
-    """Return whether a passage has another text than the gold at the gold's place, as one of a stale index does."""
     question = result.question
-    for (start, end), text in zip(question.spans, question.texts, strict=False):
-        for passage in result.passages:
-            if passage.doc_id != question.doc_id or passage.start is None:
-                continue
-            first, last = max(start, passage.start), min(end, passage.start + len(passage.text))
-            said = passage.text[first - passage.start : last - passage.start]
-            if first < last and said != text[first - start : last - start]:
-                return True
+    passages = [each for each in result.passages if each.doc_id == question.doc_id and each.start is not None]
+    for passage, ((start, end), text) in product(passages, zip(question.spans, question.texts, strict=False)):
+        offset = passage.start or 0
+        first, last = max(start, offset), min(end, offset + len(passage.text))
+        if first < last and passage.text[first - offset : last - offset] != text[first - start : last - start]:
+            return True
     return False
 
 
 def _passage(document: Document) -> Passage:
     try:
         return Passage(*found_span(document), document.page_content)
-    except (OverflowError, TypeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
+    except InvalidInputError:
+        raise
+    except (OverflowError, TypeError, ValueError):
         start, end = (document.metadata.get(key) for key in (START_INDEX, END_INDEX))
         raise InvalidInputError(
             f"the retriever returned a document that can't be located: start_index is {shown(start)} and end_index is "
@@ -368,21 +375,17 @@ def _question_result(
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
     scores = tuple(score(context, question.doc_id, question.spans, count) for context in contexts)
-    is_wrong = None
+    wrong_section = None
     if document is not None:
         first = passages[0] if passages else None
-        is_wrong = is_wrong_section(first, question.doc_id, question.spans, document.section_starts)
-    return QuestionResult(question, tuple(passages), scores, is_wrong)
+        wrong_section = is_wrong_section(first, question.doc_id, question.spans, document.section_starts)
+    return QuestionResult(question, tuple(passages), scores, wrong_section)
 
 
 def _check_retrievers(retrievers: object) -> None:
     order = "the retriever comes first: evaluate(retriever, questions)"
-    if not isinstance(retrievers, Mapping):
-        raise InvalidInputError(
-            f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}, and {order}"
-        )
-    if not retrievers:
-        raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
+    if not isinstance(retrievers, Mapping) or not retrievers:
+        raise invalid("retrievers", retrievers, "give at least one by its name: {'name': retriever}")
     for retriever in retrievers.values():
         if not isinstance(retriever, Runnable):
             raise wrong_kind(
@@ -390,14 +393,12 @@ def _check_retrievers(retrievers: object) -> None:
             )
 
 
-def checked_budgets(budgets: object) -> tuple[int, ...]:
+def _checked_budgets(budgets: object) -> tuple[int, ...]:
     """Return sizes of the context in rising order, each once.
 
     Raises:
-        InvalidInputError: There is none, or one is no whole number above 0.
+        InvalidInputError: There are none, or one isn't a whole number above 0.
     """
-    if isinstance(budgets, int):
-        raise InvalidInputError(f"budgets is {shown(budgets)}; give a list, such as [{shown(budgets)}]")
     checked = tuple(sorted({checked_count("a budget", budget) for budget in checked_list("budgets", budgets)}))
     if not checked:
         raise InvalidInputError("there are no budgets; give at least one, such as [1600]")

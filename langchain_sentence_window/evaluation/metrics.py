@@ -1,8 +1,8 @@
-"""The metrics of an evaluation: how much of the gold a context of a given size holds.
+"""The metrics of an evaluation: how much of the gold a context of a given size contains.
 
 They are those of Smith and Troynikov, "Evaluating Chunking Strategies for Retrieval", 2024
 (https://research.trychroma.com/evaluating-chunking), at equal context: passages are read best first until a budget is
-spent, and text that is returned twice is paid for twice.
+spent, and text that is returned twice counts twice.
 
 To add a metric, add a field to `Score` and to `Averages`, and compute it in `score`.
 """
@@ -58,7 +58,7 @@ class Score:
     """The metrics of one question.
 
     Attributes:
-        recall: The share of the gold characters that the context holds.
+        recall: The share of the gold characters that the context contains.
         precision: The share of the context's characters that are gold. A repetition isn't gold.
         iou: The gold characters in the context, divided by the characters of gold and context together
             (intersection over union).
@@ -169,7 +169,7 @@ def covered(context: Iterable[Span], gold: Iterable[Span]) -> int:
 
 
 def is_wrong_section(first: Passage | None, doc_id: str, gold: Iterable[Span], section_starts: Sequence[int]) -> bool:
-    """Return whether the first passage lies in none of the sections that hold gold, or there is no passage.
+    """Return whether the first passage shares no section with the gold, or there is no passage.
 
     Args:
         first: The first passage that a retriever returned. If it spans several sections, it lies in each of them.
@@ -183,25 +183,24 @@ def is_wrong_section(first: Passage | None, doc_id: str, gold: Iterable[Span], s
     return not any(set(mine) & set(_section_numbers(span, section_starts)) for span in gold)
 
 
-def mean_cis(values: npt.ArrayLike, ends: tuple[float, float] | None, seed: int = 0) -> list[MeanCI]:
+def mean_cis(values: npt.ArrayLike, ends: tuple[float, float] | None) -> list[MeanCI]:
     """Average over questions, with percentile bootstrap intervals (Efron, 1979).
 
-    If all questions have the same value, resampling them says nothing of others, and the interval would have no width
-    even for two questions. As many of the other questions may have other values as ``n`` questions can miss: a share of
-    ``1 - 0.025 ** (1 / n)`` (Clopper and Pearson, 1934). The interval reaches as far as that share can move the mean.
+    If all questions have the same value, their resamples are equal, too, and the interval would have no width even for
+    two questions. But a share of ``1 - 0.025 ** (1 / n)`` of all questions may have other values and not appear among
+    ``n`` questions (Clopper and Pearson, 1934). The interval extends as far as this share can move the mean.
 
     Args:
         values: An array of shape ``(questions, metrics)``.
         ends: The lowest and the highest value that a question can have; ``None`` if there is no highest. The interval
             of equal values has no width then.
-        seed: The seed of the resampling. The same seed gives the same intervals.
 
     Returns:
         One estimate for each metric.
     """
     table = np.asarray(values, dtype=np.float64)
     count = len(table)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
     means = table.mean(axis=0)
     resampled = np.einsum("ij,jk->ik", drawn, table) / count
     low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)

@@ -1,34 +1,27 @@
-"""The results of an evaluation: tables, JSON and a plot. matplotlib is imported on use."""
+"""The results of an evaluation, as tables and JSON."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._display import aligned, shown
-from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import as_integer, listed
+from langchain_sentence_window._validation import listed
 from langchain_sentence_window.errors import InvalidInputError
 
 from . import metrics
 from .gold import LostGold
 from .questions import Question, as_record
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 MIN_USED = 0.9
-"""The share of the largest budget below which a table notes that too little came back to compare."""
+"""The share of the largest budget that must be used; below it, a table notes that results aren't comparable."""
 
 MIN_QUESTIONS = 20
-"""The questions below which a table notes that its intervals are rough."""
+"""With fewer questions, a table notes that its intervals are rough."""
 
 MAX_LOST = 10
-"""The most questions whose gold isn't found that a table names."""
+"""Questions with lost gold that a table names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +32,7 @@ class QuestionResult:
         question: The question.
         passages: The passages, in the retriever's order.
         scores: One score for each budget.
-        wrong_section: Whether the first passage lies in none of the sections that hold gold, or there is no passage;
+        wrong_section: Whether the first passage shares no section with the gold, or there is no passage;
             ``None`` if the sections are unknown.
     """
 
@@ -90,11 +83,7 @@ class Report:
         Raises:
             InvalidInputError: The budget wasn't measured.
         """
-        if as_integer(budget) not in self.budgets:
-            raise InvalidInputError(
-                f"{shown(budget)} wasn't measured; the budgets are {', '.join(map(str, self.budgets))}"
-            )
-        return self.averages[self.budgets.index(budget)]
+        return self.averages[self._index_of(budget)]
 
     def values(self, metric: str, budget: int) -> list[float]:
         """Return the values of a metric at a budget, one for each question.
@@ -102,10 +91,15 @@ class Report:
         Raises:
             InvalidInputError: The metric doesn't exist, or the budget wasn't measured.
         """
-        self.at(budget)
-        if not isinstance(metric, str) or metric not in metrics.METRICS:
-            raise InvalidInputError(f"{shown(metric)} isn't measured; the metrics are {', '.join(metrics.METRICS)}")
-        return [float(getattr(result.scores[self.budgets.index(budget)], metric)) for result in self.results]
+        at = self._index_of(budget)
+        if metric not in metrics.METRICS:
+            raise _not_measured(metric, metrics.METRICS)
+        return [float(getattr(result.scores[at], metric)) for result in self.results]
+
+    def _index_of(self, budget: int) -> int:
+        if budget not in self.budgets:
+            raise _not_measured(budget, self.budgets)
+        return self.budgets.index(budget)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in plain types, with the spans of all passages but without their text."""
@@ -123,16 +117,21 @@ class Report:
                 }
                 for result in self.results
             ],
-            "lost": [each.to_dict() for each in self.lost],
+            "lost": [
+                {
+                    **as_record(each.question),
+                    "reason": each.reason,
+                    "sought": each.sought,
+                    "documents": list(each.documents),
+                    "message": str(each),
+                }
+                for each in self.lost
+            ],
         }
 
     def to_json(self) -> str:
         """Return the result of `to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
-
-    def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
-        """Draw the mean recall against the mean size of the context; see `Comparison.plot`."""
-        return Comparison({"retriever": self}).plot(path)
 
     def __str__(self) -> str:
         """Return a table with a line for each budget."""
@@ -176,10 +175,8 @@ class Comparison:
             InvalidInputError: A name, the budget or the metric doesn't exist.
         """
         for name in (one, other):
-            if not isinstance(name, str) or name not in self.reports:
-                raise InvalidInputError(
-                    f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
-                )
+            if name not in list(self.reports):  # also of names that can't be hashed
+                raise _not_measured(name, self.reports)
         left, right = (self.reports[name].values(metric, budget) for name in (one, other))
         ends = metrics.OF_DIFFERENCES if metric in metrics.SHARES else None
         return metrics.mean_cis([[a - b] for a, b in zip(left, right, strict=True)], ends)[0]
@@ -188,45 +185,14 @@ class Comparison:
         """Return the `Report.to_dict` of each report by name."""
         return {name: report.to_dict() for name, report in self.reports.items()}
 
-    def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
-        """Draw the mean recall against the mean size of the context, a line for each retriever.
-
-        Args:
-            path: The file to write; its suffix, such as ``.svg`` or ``.png``, sets the format. ``None`` writes none.
-
-        Raises:
-            MissingExtraError: matplotlib isn't installed.
-        """
-        some = next(iter(self.reports.values()))
-        # Not pyplot, which keeps every figure and may need a screen.
-        figure: Figure = of_extra("matplotlib.figure", "matplotlib", "plot").Figure(
-            figsize=(8, 5), layout="constrained"
-        )
-        axes = figure.add_subplot()
-        for name, report in self.reports.items():
-            used = [means.used.mean for means in report.averages]
-            axes.plot(used, [100 * means.recall.mean for means in report.averages], marker="o", label=name)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(some.budgets)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.set(xlabel=f"{some.unit} of context", ylabel="gold characters in it, %", ylim=(0, 100))
-        axes.grid(visible=True, alpha=0.3)
-        if len(self.reports) > 1:
-            axes.legend()
-        if path is not None:
-            figure.savefig(checked_path(path))
-        return figure
-
     def __str__(self) -> str:
         """Return a table with a line for each retriever."""
         some = next(iter(self.reports.values()))
         columns = [(metric, budget) for metric in ("recall", "full_coverage") for budget in some.budgets]
+        heads = ["covered" if metric == "full_coverage" else metric for metric, _ in columns]
         rows = [
-            [
-                f"% of {len(some.results):,} questions",
-                *(f"{'covered' if metric == 'full_coverage' else metric} at {budget:,}" for metric, budget in columns),
-                "wrong section",
-            ]
+            ["", *heads, "wrong"],
+            [f"% of {len(some.results):,} questions", *(f"at {budget:,}" for _, budget in columns), "section"],
         ]
         for name, report in self.reports.items():
             shares = [getattr(report.at(budget), metric) for metric, budget in columns]
@@ -234,37 +200,40 @@ class Comparison:
         return "\n".join([*aligned(rows), *remarks(self.reports.values())])
 
 
+def _not_measured(value: object, measured: Iterable[object]) -> InvalidInputError:
+    return InvalidInputError(f"{shown(value)} wasn't measured; choose from {', '.join(map(repr, measured))}")
+
+
 def remarks(reports: Collection[Report]) -> list[str]:
     """Return notes on what makes a table less reliable."""
     some = next(iter(reports))
     few = few_questions(len(some.results))
-    found = [few] if few else []
+    notes = [few] if few else []
     if some.lost:
-        more = len(some.lost) - MAX_LOST
-        found.append(f"Note: {len(some.lost):,} more questions aren't counted, because their gold isn't found:")
-        found += [f"  {each}" for each in some.lost[:MAX_LOST]]
-        found += [f"  and {more:,} more; the JSON names all of them"] if more > 0 else []
-    scarce = [report for report in reports if report.averages[-1].used.mean < MIN_USED * some.budgets[-1]]
-    if scarce:
-        least = min(report.averages[-1].used.mean for report in scarce)
-        found.append(
+        notes.append(f"Note: {len(some.lost):,} more questions aren't counted, because their gold isn't found:")
+        notes += [f"  {each}" for each in some.lost[:MAX_LOST]]
+    if len(some.lost) > MAX_LOST:
+        notes.append(f"  and {len(some.lost) - MAX_LOST:,} more; the JSON names all of them")
+    least = min(report.averages[-1].used.mean for report in reports)
+    if least < MIN_USED * some.budgets[-1]:
+        notes.append(
             f"Note: of {some.budgets[-1]:,} {some.unit}, as few as {least:,.0f} came back on average; raise k to "
             "compare at equal context."
         )
     seen = {passage.doc_id for report in reports for result in report.results for passage in result.passages}
     unseen = {result.question.doc_id: None for result in some.results if result.question.doc_id not in seen}
     if unseen:
-        found.append(
+        notes.append(
             f"Note: nothing was found of {listed(unseen)}; check that questions and retriever use the same names."
         )
-    return found
+    return notes
 
 
 def few_questions(count: int) -> str:
-    """Return a note on intervals from too few questions to go by; nothing if there are enough."""
+    """Return a note that intervals are rough; an empty string if there are enough questions."""
     if count >= MIN_QUESTIONS:
         return ""
-    few = f"{count} question" if count == 1 else f"{count} questions"
+    few = f"{count} question{'s' * (count != 1)}"
     return f"Note: with only {few}, intervals are rough, and mostly too narrow; ask {MIN_QUESTIONS} or more."
 
 

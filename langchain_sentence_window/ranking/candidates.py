@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window._validation import finite_numbers
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.int64]
@@ -92,42 +91,18 @@ def spread(scores: Mapping[int, float], neighbors: Iterable[tuple[int, int, int]
     return summed
 
 
-def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: float) -> list[tuple[int, float]]:
-    """Rank rows by cosine and BM25 score together.
-
-    Each score counts by its z-score over the rows, as embedders differ in the range of their cosines, and queries in
-    that of their BM25 scores. The result is on the scale of the cosines.
-
-    Args:
-        cosines: Cosines by row.
-        lexical: BM25 scores by row. A missing one is 0, and rows without a cosine are left out.
-        weight: The weight of a standard deviation of ``lexical``, in standard deviations of ``cosines``; 0 or more.
-
-    Returns:
-        ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for a BM25 score below the mean.
-
-    Raises:
-        InvalidInputError: A score isn't a finite number.
-    """
-    if not cosines:
-        return []
-    rows = np.array(list(cosines), dtype=np.int64)
-    scores = finite_numbers("cosines", list(cosines.values()))
-    words = finite_numbers("lexical", [lexical.get(row, 0.0) for row in cosines])
-    fused = fused_scores(scores, words, weight)
-    order = np.lexsort((rows, -fused))
-    return list(zip(rows[order].tolist(), fused[order].tolist(), strict=True))
-
-
 def fused_scores(
     cosines: npt.NDArray[np.float64], lexical: npt.NDArray[np.float64], weight: float
 ) -> npt.NDArray[np.float64]:
-    """Return the cosine and the bonus of each row, added; see `fuse`.
+    """Add a bonus for words to the cosine of each row.
+
+    Scores count by their z-scores over the rows, as embedders differ in the range of their cosines, and queries in that
+    of their BM25 scores. The result is on the scale of the cosines.
 
     Args:
         cosines: The cosines of one row or more, all finite.
         lexical: Their BM25 scores, all finite; 0 for none.
-        weight: The weight of words.
+        weight: The weight of a standard deviation of ``lexical``, in standard deviations of ``cosines``; 0 or more.
     """
     return np.asarray(cosines + weight * cosines.std() * standardized(lexical))
 

@@ -25,7 +25,7 @@ MAX_NAMED = 3
 """The most documents that a question names."""
 
 MAX_SHARED = 50
-"""The most documents that a key tells anything of; a name that more documents share is a topic."""
+"""The most documents that a key can identify; a name that more documents share is a topic."""
 
 FIRST_LINES = 1500
 """The characters at the beginning of a document in which names count as its own."""
@@ -223,7 +223,7 @@ def _by_first_lines(question: QuestionPhrases, keys: Mapping[str, Set[str]]) -> 
     A text mentions many names, so elsewhere in a question, they would name documents that it isn't about.
     """
     known = set[str]().union(*keys.values())
-    # "Agreement between" is no name, though "AGREEMENT BETWEEN" may be in capitals in a text.
+    # "Agreement between" isn't a name, though a text may write "AGREEMENT BETWEEN".
     phrases = [each for each in question.phrases if each.key in known and question.tokens[each.end - 1].is_name]
     placed, _ = find_places(question.text, list(map(question.span, phrases)))
     phrases = [phrase for phrase in phrases if question.span(phrase) in placed]
@@ -268,7 +268,7 @@ def _naming(
 
 
 def _is_of_longer_name(text: str, tokens: Sequence[Token], at: int) -> bool:
-    """Check whether a word stands next to another that is written as a name: "Kenny" of "Kenny Rogers" names no Kenny.
+    """Check whether a word is next to another that is written as a name: "Kenny" of "Kenny Rogers" names no Kenny.
 
     Without this check, 27 of 100 questions of HotpotQA name a document when the right ones are missing, and 10 of 165
     of FeTaQA; with it 24 and 6.
@@ -278,7 +278,7 @@ def _is_of_longer_name(text: str, tokens: Sequence[Token], at: int) -> bool:
             continue
         neighbor = tokens[other]
         word = text[neighbor.start : neighbor.end]
-        # "US" and "FY22" may stand next to any name.
+        # "US" and "FY22" may precede or follow any name.
         if neighbor.is_name and neighbor.word not in _ARTICLES and word.isalpha() and not word.isupper():
             return True
     return False

@@ -2,7 +2,7 @@
 
 Whether a cosine is high depends on the embedder: unrelated texts have cosines of 0 with one, and of 0.7 with another.
 So the scale comes from the collection itself: from the least cosines that its sentences have with the query, whose
-subject most of them don't touch. How far the best cosine is above these, and how many of the query's words stand near
+subject most of them don't touch. How far the best cosine is above these, and how many of the query's words are near
 the first candidates, give a probability, by weights that were fitted to questions of several collections asked of each
 other.
 

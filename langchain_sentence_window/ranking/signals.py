@@ -5,7 +5,7 @@ they are the same for every embedder and store.
 """
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import ENDS_OF_SENTENCES
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import CODE, CONTENTS, MESSAGE, TABLE_ROW
-from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MAX_MEAN_OF_MANUAL, MIN_CHARS, is_label
+from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
 
 from .candidates import (
     CANDIDATES,
@@ -28,7 +28,7 @@ from .candidates import (
     fused_scores,
     standardized,
 )
-from .questions import has_name, needs_of
+from .questions import Needs, has_name, manuals
 from .word_matches import Flags, QueryTerms, WordMatches, find_words, inverse_document_frequency, query_terms
 
 BEST = 3
@@ -61,6 +61,7 @@ class CandidateFacts:
 
     Attributes:
         query: The query.
+        needs: What the whole question needs.
         terms: The words of the query.
         candidates: The candidates.
         dense: Scores by meaning, divided by one number so that their sums are finite.
@@ -68,7 +69,7 @@ class CandidateFacts:
         lengths: Characters of all texts of the candidates, which may be more than ``n``; then 0 for `NO_TEXT`.
     """
 
-    def __init__(self, query: str, candidates: Candidates) -> None:
+    def __init__(self, query: str, candidates: Candidates, needs: Needs) -> None:
         """Look at candidates.
 
         Raises:
@@ -79,6 +80,7 @@ class CandidateFacts:
                 f"a score of {shown(query)} is not finite; give an embedder and a store with finite scores"
             )
         self.query: str = query
+        self.needs: Needs = needs
         self.terms: QueryTerms = query_terms(query)
         self.candidates: Candidates = candidates
         self.dense: Numbers = candidates.dense / np.abs(candidates.dense).max(initial=1.0)
@@ -91,8 +93,8 @@ class CandidateFacts:
 
     @cached_property
     def matches(self) -> WordMatches:
-        """The query's words in all texts of the candidates, then in each different heading, then in `NO_TEXT`."""
-        return find_words(self.terms, [*self.candidates.texts, *dict.fromkeys(self.candidates.headings), ""])
+        """The query's words in all texts of the candidates, then in an empty text for `NO_TEXT`."""
+        return find_words(self.terms, [*self.candidates.texts, ""])
 
     @cached_property
     def rarity(self) -> Numbers:
@@ -112,33 +114,29 @@ class CandidateFacts:
     @cached_property
     def held(self) -> Flags:
         """Whether a candidate or its heading path holds a word, of shape ``(n, words)``."""
-        words, candidates = self.matches.words, self.candidates
-        headings = dict.fromkeys(candidates.headings)
-        first = len(candidates.texts)
-        rows = dict(zip(headings, range(first, first + len(headings)), strict=True))
-        return np.asarray(words[: len(self)] | words[[rows[heading] for heading in candidates.headings]])
+        headings, rows = np.unique(np.array(self.candidates.headings, dtype=object), return_inverse=True)
+        return np.asarray(self.matches.words[: len(self)] | find_words(self.terms, headings.tolist()).words[rows])
 
     @cached_property
     def needs_passage(self) -> Flags:
-        """Which candidates are a small part of what the question needs.
-
-        They are messages if it asks what was said, and lines under headings, as in a manual, if it asks how something
-        is done.
-        """
-        needs, candidates = needs_of(self.query), self.candidates
-        are_messages = self.are_of(MESSAGE)
-        needed = are_messages if needs.exchange else np.zeros(len(self), dtype=np.bool_)
-        if not needs.procedure:
-            return needed
-        documents = self.document_numbers
-        are_manuals = np.bincount(documents, self.lengths[: len(self)]) <= MAX_MEAN_OF_MANUAL * np.bincount(documents)
-        have_headings = np.array(candidates.headings, dtype=object) != ""
-        return np.asarray(needed | (are_manuals[documents] & have_headings & ~are_messages))
+        """Whether a candidate is only a small part of what the question needs, see `Needs.passage_around`."""
+        candidates = self.candidates
+        if not (self.needs.exchange or self.needs.procedure):
+            return np.zeros(len(self), dtype=np.bool_)
+        doc_ids = [doc_id for doc_id, _ in candidates.keys]
+        # Texts of neighbors follow those of the candidates.
+        in_manuals = manuals(zip(doc_ids, candidates.texts, strict=False)) if self.needs.procedure else ()
+        places = zip(doc_ids, candidates.kinds, candidates.headings, strict=True)
+        passages = [
+            self.needs.passage_around(kind, heading, in_manual=doc_id in in_manuals) for doc_id, kind, heading in places
+        ]
+        return np.array([passage is not None for passage in passages], dtype=np.bool_)
 
     @cached_property
     def document_numbers(self) -> Indexes:
         """The document of each candidate, numbered from 0."""
-        return _numbered([doc_id for doc_id, _ in self.candidates.keys])
+        doc_ids = np.array([doc_id for doc_id, _ in self.candidates.keys], dtype=object)
+        return np.unique(doc_ids, return_inverse=True)[1]
 
     @cached_property
     def labels(self) -> Numbers:
@@ -178,9 +176,9 @@ def _document_mean(facts: CandidateFacts) -> Numbers:
 
 def _section(facts: CandidateFacts) -> Numbers:
     """Prefer sections in which several sentences are close to the query."""
-    starts = facts.candidates.section_starts.tolist()
-    sections = [(document, start) for (document, _), start in zip(facts.candidates.keys, starts, strict=True)]
-    return _best_mean(facts.dense, _numbered(sections))
+    starts = facts.candidates.section_starts
+    sections = facts.document_numbers * (starts.max(initial=0) + 1) + starts
+    return _best_mean(facts.dense, np.unique(sections, return_inverse=True)[1])
 
 
 def _coverage_own(facts: CandidateFacts) -> Numbers:
@@ -317,13 +315,6 @@ def _file_head(facts: CandidateFacts) -> Numbers:
     return np.array([kind == CODE and is_file_head(texts[at]) for at, kind in enumerate(kinds)], dtype=np.float64)
 
 
-def _numbered(groups: Sequence[Hashable]) -> Indexes:
-    """Return the number of each group, from 0, in the order in which they come first."""
-    different = dict.fromkeys(groups)
-    number_of = dict(zip(different, range(len(different)), strict=True))
-    return np.array([number_of[group] for group in groups], dtype=np.int64)
-
-
 def _best_mean(scores: Numbers, numbers: Indexes) -> Numbers:
     """Return for each score the mean of the best scores of its group, `BEST` or fewer, by the numbers of the groups."""
     order = np.lexsort((-scores, numbers))
@@ -435,7 +426,7 @@ def signals(facts: CandidateFacts, names: Sequence[str] = tuple(SIGNALS)) -> Num
         matrix[:, column] = SIGNALS[name].compute(facts)
     is_standardized = np.array([SIGNALS[name].is_standardized for name in names])
     matrix[:, is_standardized] = standardized(matrix[:, is_standardized])
-    # Among few candidates, the best stands fewer standard deviations above the mean, so the others would outweigh it.
+    # Among few candidates, the best is fewer standard deviations above the mean, so the others would outweigh it.
     is_smaller = ~is_standardized & [not SIGNALS[name].outweighs_others for name in names]
     matrix[:, is_smaller] *= min(1.0, np.log(len(facts)) / np.log(CANDIDATES))
     return matrix

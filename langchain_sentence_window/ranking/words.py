@@ -2,7 +2,7 @@
 
 A word is a run of letters and digits, with the marks that belong to letters, such as the vowels of Hindi. Some scripts
 put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese. Korean puts none before endings.
-There, each pair of neighboring characters is a word, as in Lucene's ``CJKAnalyzer``; a character that stands alone is
+There, each pair of neighboring characters is a word, as in Lucene's ``CJKAnalyzer``; a single character is
 one, too.
 """
 
@@ -21,11 +21,11 @@ _UNSPACED = (
     "\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # ideographs
     "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdf"  # Korean
 )
-UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 """A run of characters of these scripts, once all that is in no word is left out."""
 
-_RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^ {_UNSPACED}]+")
-END_OF_LETTERS = 0x40000
+_RUN = re.compile(f"[{_UNSPACED}]+|[^ {_UNSPACED}]+")
+_END_OF_LETTERS = 0x40000
 """The planes from this code point on hold no letters."""
 
 _SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
@@ -41,19 +41,17 @@ class WordRun(NamedTuple):
         text: The run.
         start: Where it starts.
         end: Where it ends, exclusive.
-        is_unspaced: Whether it is of a script without spaces between words.
     """
 
     text: str
     start: int
     end: int
-    is_unspaced: bool
 
 
 def word_runs(text: str) -> Iterator[WordRun]:
     """Yield the runs of letters and digits of a text, each either in scripts with spaces between words or in others."""
     for run in _RUN.finditer(_blanked(text)):
-        yield WordRun(run[0], *run.span(), run["unspaced"] is not None)
+        yield WordRun(run[0], *run.span())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +75,12 @@ class Token:
 def tokens_of(query: str) -> list[Token]:
     """Return the words of a question: its runs of letters and digits, those of scripts without spaces as wholes.
 
-    If all letters are capitals, they tell nothing, and only words with a digit are written as names.
+    If all letters are capitals, only words with a digit count as written as names.
     """
     tokens: list[Token] = []
     is_shouted = query.isupper()
     end = 0
-    for text, start, stop, _ in word_runs(query):
+    for text, start, stop in word_runs(query):
         begins = not tokens or _SENTENCE_END.search(query, end, start) is not None
         end = stop
         is_large = not (is_shouted or is_lower_case(text)) and (
@@ -105,7 +103,7 @@ def is_lower_case(word: str) -> bool:
 def separated(text: str) -> str:
     """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
     blanked = _blanked(text)
-    return blanked if text.isascii() else UNSPACED_RUN.sub(_split_into_pairs, blanked)
+    return blanked if text.isascii() else _UNSPACED_RUN.sub(_split_into_pairs, blanked)
 
 
 _COMPOUND = re.compile(r"(?<![\w-])([^\W\d_]{1,30})[-\u2010\u2011]([^\W\d_]{1,30})(?![\w-])")
@@ -124,6 +122,8 @@ def indexed(text: str) -> str:
 
 def plain_words(text: str) -> str:
     """Return the words of a text as `indexed` does, with a compound in parts alone."""
+    if text.isascii():
+        return text.lower().encode().translate(_ASCII_BLANKS).decode()
     words = separated(text)
     return words.lower() if words.isascii() else words.translate(_PLAIN)
 
@@ -134,19 +134,13 @@ class _Plain(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         is_accent = "\u0300" <= character < "\u0370"
-        found = self[code] = "" if is_accent else _DOUBLE.get(character.lower()) or folded(character)
-        return found
+        plain = self[code] = "" if is_accent else _DOUBLE.get(character.lower()) or _plain_letter(character)
+        return plain
 
 
 _DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
 _SINGLE = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i"}
 _PLAIN = _Plain()
-
-
-def folded(words: str) -> str:
-    """Return words in lower case, letters of Latin and Greek without accents, each as long as before."""
-    # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
-    return words.lower() if words.isascii() else "".join(map(_plain_letter, words))
 
 
 def in_other_number(word: str) -> str:
@@ -156,7 +150,7 @@ def in_other_number(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") and word[-2:-1] not in ("", *"aeou") else f"{word}s"
 
 
-def is_of_word(character: str) -> bool:
+def _is_of_word(character: str) -> bool:
     """Return whether a character may be in a word: a letter, a digit, or a mark that belongs to a letter."""
     return character.isalnum() or (unicodedata.category(character) in {"Mn", "Mc"} and ord(character) not in _STYLES)
 
@@ -177,8 +171,8 @@ class _Blanks(dict[int, int]):
     """Code points by themselves, and a space for each that is in no word; filled as texts need them."""
 
     def __missing__(self, code: int) -> int:
-        blank = code if is_of_word(chr(code)) else ord(" ")
-        if code < END_OF_LETTERS:
+        blank = code if _is_of_word(chr(code)) else ord(" ")
+        if code < _END_OF_LETTERS:
             self[code] = blank
         return blank
 

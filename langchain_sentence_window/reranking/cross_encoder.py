@@ -6,6 +6,7 @@ Nogueira & Cho, "Passage Re-ranking with BERT", arXiv:1901.04085.
 import math
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from statistics import fmean
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from langchain_core.cross_encoders import BaseCrossEncoder
@@ -21,6 +22,7 @@ from langchain_sentence_window._validation import (
     checked_choice,
     checked_count,
     checked_list,
+    invalid,
     optional_count,
     wrong_kind,
 )
@@ -66,11 +68,11 @@ class CrossEncoderReranker(Reranker):
     """The text to score: the ``window``, its best ``hit``, or ``both`` for the mean of the two scores.
 
     Most cross-encoders are trained on short passages; try ``window`` with one that isn't. See the benchmarks page."""
-    max_length: int | None = Field(default=None)
+    max_length: int | None = None
     """Tokens of query and text together that the model reads.
 
-    ``None`` asks the model. If the model can't tell, it is `DEFAULT_MAX_TOKENS`, and three characters count as a token,
-    or fewer in a script that costs more."""
+    ``None`` for the model's own limit. If the model doesn't count tokens, it is `DEFAULT_MAX_TOKENS`, and three
+    characters count as a token, or fewer in scripts that need more tokens."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
@@ -89,22 +91,17 @@ class CrossEncoderReranker(Reranker):
         count = self.model.count_tokens if isinstance(self.model, CountsTokens) else _estimates
         max_tokens = self._longest_text(count([query])[0])
         passage_tokens = max(1, max_tokens // 2)
-        groups: list[list[str]] = []
+        # For each document its hits, its passages, or both; the best text of each counts.
+        groups_of: list[list[list[str]]] = []
         for document in documents:
             spans = hits_in(document) if self.score_on != "window" else []
-            groups.append([document.page_content[start:end] for start, end in spans])
-            window: list[str] = []
+            groups = [[document.page_content[start:end] for start, end in spans]] if spans else []
             if self.score_on != "hit" or not spans:
-                window = text_or_passages(document, count, max_tokens, passage_tokens, self.splitter)
-            groups.append(window)
-        texts = list(dict.fromkeys(text for group in groups for text in group))
+                groups.append(text_or_passages(document, count, max_tokens, passage_tokens, self.splitter))
+            groups_of.append(groups)
+        texts = list(dict.fromkeys(text for groups in groups_of for group in groups for text in group))
         scores = dict(zip(texts, self._scores(query, texts), strict=True))
-        best = [max((scores[text] for text in group), default=None) for group in groups]
-        return [
-            sum(found) / len(found)
-            for pair in zip(best[0::2], best[1::2], strict=True)
-            for found in [[score for score in pair if score is not None]]
-        ]
+        return [fmean(max(scores[text] for text in group) for group in groups) for groups in groups_of]
 
     def _longest_text(self, query_tokens: int) -> int:
         length = self.max_length
@@ -114,20 +111,19 @@ class CrossEncoderReranker(Reranker):
         return max(length - query_tokens - special_tokens, min(MIN_PASSAGE_TOKENS, length))
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        given = self.model.score([(query, text) for text in texts])
-        raw = checked_list("what the cross-encoder returned", given)
-        if len(raw) != len(texts):
+        returned = self.model.score([(query, text) for text in texts])
+        scores = checked_list("the result of the cross-encoder", returned)
+        if len(scores) != len(texts):
             raise InvalidInputError(
-                f"the cross-encoder returned {len(raw)} scores for {len(texts)} texts; it must return one for each"
+                f"the cross-encoder returned {len(scores)} scores for {len(texts)} texts; it must return one for each"
             )
-        scores = [as_number(score) for score in raw]
-        for score, found in zip(scores, raw, strict=True):
-            if not math.isfinite(score):
+        for score in scores:
+            if not math.isfinite(as_number(score)):
                 raise InvalidInputError(
-                    f"the cross-encoder returned a score that isn't a finite number ({shown(found)}); use a model with "
+                    f"the cross-encoder returned a score that isn't a finite number ({shown(score)}); use a model with "
                     "one score for a pair, and load it with another dtype, such as float32"
                 )
-        return scores
+        return [as_number(score) for score in scores]
 
 
 class SentenceTransformerCrossEncoder(BaseCrossEncoder):
@@ -147,8 +143,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         Args:
             name_or_path: The name of a model on the Hugging Face hub, or a folder.
             batch_size: Pairs in one forward pass, 1 or more.
-            max_length: Tokens of query and text together, 1 or more; ``None`` for the length that the model was made
-                for.
+            max_length: Tokens of query and text together, 1 or more; ``None`` for the model's own limit.
             scale: The scale of scores: ``logit`` for any number, where 0 is a probability of one half; or
                 ``probability``, its sigmoid, from 0 to 1. The setting in the model's files is ignored, as models
                 differ in it.
@@ -159,12 +154,11 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         Raises:
             MissingExtraError: sentence-transformers isn't installed.
             InvalidInputError: The model returns several scores for a pair, or a setting is out of its range.
-            OSError: The model can't be found.
+            OSError: The model isn't found.
         """
         if not isinstance(name_or_path, str | PathLike) or not str(name_or_path).strip():
-            raise InvalidInputError(
-                f"name_or_path is {shown(name_or_path)}; give the name of a model on the Hugging Face hub, or a folder"
-            )
+            cure = "give the name of a model on the Hugging Face hub, or a folder"
+            raise invalid("name_or_path", name_or_path, cure)
         checked_path(name_or_path)
         checked_count("batch_size", batch_size)
         optional_count("max_length", max_length)
@@ -178,7 +172,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
             )
         self._batch_size = batch_size
         self._scale = scale
-        # The limit of some tokenizers is 10**30, for "no limit"; the number of positions is a limit too.
+        # Some tokenizers have 10**30 for "no limit", so the number of positions is the limit.
         positions = getattr(self._model.config, "max_position_embeddings", None) or DEFAULT_MAX_TOKENS
         self.max_length: int = min(max_length or self._model.tokenizer.model_max_length, positions)
 
@@ -199,5 +193,5 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
 
 
 def _estimates(texts: Sequence[str]) -> list[int]:
-    """Estimate a token for every three characters, or more by script: rather too many, so texts aren't cut off."""
+    """Estimate a token for every three characters, or more by script: rather too many, so that no text is truncated."""
     return [max(math.ceil(len(text) / 3), estimate_tokens(text)) for text in texts]

@@ -1,12 +1,12 @@
-"""Late interaction: rerank windows by the token vectors of the embedder that is loaded already.
+"""Late interaction: rerank windows by the token vectors of an embedder that is already loaded.
 
 Any sentence-transformers model has token vectors, even if it isn't trained for this. See `token_matching`.
 """
 
-import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from langchain_core.documents import Document
@@ -22,28 +22,10 @@ from langchain_sentence_window.ranking.candidates import standardized
 from .reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
 from .token_matching import Floats, Tokens, frequency_ranks, join_tokens, soft_maxsim, token_weights
 
-_ranks: WeakKeyDictionary[Any, Floats] = (
-    WeakKeyDictionary()
-)  # of the tokens of each tokenizer, as counting takes a while
-
-
-def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight: float) -> list[float]:
-    """Add the z-scores of two kinds of scores.
-
-    Args:
-        similarities: The similarity of each candidate to the query.
-        scores: The score of each candidate in the search that found it; ``None`` if there was no search.
-        weight: The weight of the similarities, 0 or more; that of the scores is 1.
-    """
-    blended = standardized(np.array(similarities))
-    if scores is not None:
-        blended = standardized(np.array(scores)) + weight * blended
-    return list(blended.tolist())
-
 
 def _checked_encoder(name: str, model: object) -> Any:
     model = model.library() if isinstance(model, BertEmbeddings) else model
-    # Where langchain-huggingface keeps the model that it loads.
+    # HuggingFaceEmbeddings keeps its SentenceTransformer there.
     encoder = getattr(model, "_client", model)
     if isinstance(model, type) or not all(hasattr(encoder, part) for part in ("encode", "tokenizer", "max_seq_length")):
         raise wrong_kind(name, model, "give one with token vectors: a SentenceTransformer, or HuggingFaceEmbeddings")
@@ -53,7 +35,7 @@ def _checked_encoder(name: str, model: object) -> Any:
 class LateInteractionReranker(Reranker):
     """A reranker that sorts documents by their score in the search and the similarity of their tokens to the query's.
 
-    A token of the query counts more if fewer of the documents hold it, and if it is rarer in the language.
+    A token of the query counts more if fewer of the documents contain it, and if it is rarer in the language.
 
     ``relevance_score`` compares the documents of one call: 0 is their mean, and 1 is one standard deviation of the
     search's scores. If some documents have no ``score`` in their metadata, only tokens count. A text that is longer
@@ -83,14 +65,15 @@ class LateInteractionReranker(Reranker):
         texts = [
             text_or_passages(document, self._count, max_tokens, max_tokens, self.splitter) for document in documents
         ]
-        asked, *read = self._tokens([query, *(text for group in texts for text in group)])
-        passages = iter(read)
-        found = [join_tokens([next(passages) for _ in group]) for group in texts]
-        weights = token_weights(asked, found, _ranks_of(self.model.tokenizer))
-        given = [document.metadata.get(SCORE) for document in documents]
-        scores = [number for score in given if math.isfinite(number := as_number(score))]
-        similarities = [soft_maxsim(asked, text, weights) for text in found]
-        return blend(similarities, scores if len(scores) == len(documents) else None, self.weight)
+        of_query, *of_passages = self._tokens([query, *(text for group in texts for text in group)])
+        passages = iter(of_passages)
+        of_documents = [join_tokens(list(islice(passages, len(group)))) for group in texts]
+        weights = token_weights(of_query, of_documents, _word_ranks(self.model.tokenizer))
+        similarities = standardized(np.array([soft_maxsim(of_query, tokens, weights) for tokens in of_documents]))
+        scores = np.array([as_number(document.metadata.get(SCORE)) for document in documents])
+        if np.isfinite(scores).all():
+            similarities = standardized(scores) + self.weight * similarities
+        return list(similarities.tolist())
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return token_counts(self.model.tokenizer, texts)
@@ -107,17 +90,15 @@ class LateInteractionReranker(Reranker):
         )
         tokenizer = self.model.tokenizer
         special_tokens = [token for token in tokenizer.all_special_ids if token != tokenizer.unk_token_id]
-        found: list[Tokens] = []
+        tokens: list[Tokens] = []
         for each in encoded:
             ids, vectors = each["input_ids"].cpu().numpy(), each["token_embeddings"].float().cpu().numpy()
             inner = ~np.isin(ids, special_tokens)  # padding is among them
             norms = np.linalg.norm(vectors[inner], axis=1, keepdims=True)
-            found.append(Tokens(ids[inner], vectors[inner] / np.maximum(norms, 1e-9)))
-        return found
+            tokens.append(Tokens(ids[inner], vectors[inner] / np.maximum(norms, 1e-9)))
+        return tokens
 
 
-def _ranks_of(tokenizer: Any) -> Floats:
-    ranks = _ranks.get(tokenizer)
-    if ranks is None:
-        ranks = _ranks[tokenizer] = frequency_ranks(tokenizer.get_vocab())
-    return ranks
+@lru_cache(maxsize=1)
+def _word_ranks(tokenizer: Any) -> Floats:
+    return frequency_ranks(tokenizer.get_vocab())

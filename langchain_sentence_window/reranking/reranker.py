@@ -22,17 +22,15 @@ from langchain_sentence_window._checked_settings import (
     Check,
     CheckedSettings,
 )
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, grown
-from langchain_sentence_window._validation import checked_min_score, optional_count
+from langchain_sentence_window._validation import checked_min_score, invalid, optional_count
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_runs import hit_spans
-from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import pieces
 
 DEFAULT_MAX_TOKENS = 512
-"""Tokens that a model reads if it doesn't say how many."""
+"""The limit of a model that doesn't report one."""
 
 
 class Reranker(CheckedSettings, BaseDocumentCompressor):
@@ -79,7 +77,7 @@ class Reranker(CheckedSettings, BaseDocumentCompressor):
         """
         documents = checked_documents(documents)
         if not isinstance(query, str):
-            raise InvalidInputError(f"the query is {shown(query)}; {ASK_WITH_TEXT}")
+            raise invalid("the query", query, ASK_WITH_TEXT)
         if not documents:
             return []
         scores = self.relevance(documents, query)
@@ -116,7 +114,7 @@ def text_or_passages(
         splitter: Finds the sentences of the text.
     """
     text = document.page_content
-    # No tokenizer makes more tokens than there are bytes, so short texts needn't be counted.
+    # A text has no more tokens than bytes, so short texts needn't be tokenized.
     if len(text.encode("utf-8", "replace")) <= max_tokens or count([text])[0] <= max_tokens:
         return [text]
     spans = passages(text, splitter.spans(text), hits_in(document), count, passage_tokens)
@@ -124,12 +122,12 @@ def text_or_passages(
 
 
 def hits_in(document: Document) -> list[Span]:
-    """Return the spans of a window's hits in its text; none if the metadata holds something else under that key."""
+    """Return the spans of a window's hits in its text; none if the metadata under that key is invalid."""
     try:
         spans = hit_spans(document)
         length = len(document.page_content)
         return [(start, end) for start, end in spans if 0 <= start < end <= length]
-    except Exception:  # noqa: BLE001 - metadata may hold anything
+    except Exception:  # noqa: BLE001 - metadata may be anything
         return []
 
 
@@ -153,14 +151,14 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
         Spans in order; all characters but white space are covered.
     """
     units, sizes = _passage_units(text, sentences, hits, count, max_tokens)
-    # One more for each unit: joined to others, its first word may need another token.
+    # One more for each unit: next to others, its first word may need another token.
     ends = [0, *accumulate(size + 1 for size in sizes)]
 
     def fits(first: int, last: int) -> bool:
         return first >= 0 and last < len(units) and ends[last + 1] - ends[first] <= max_tokens + 1
 
-    found = [i for i, (start, end) in enumerate(units) if any(start < right and left < end for left, right in hits)]
-    runs = [grown(run, fits) for run in _join_units(found, fits)]
+    with_hits = [i for i, (start, end) in enumerate(units) if any(start < right and left < end for left, right in hits)]
+    runs = [grown(run, fits) for run in _join_units(with_hits, fits)]
     covered = {i for first, last in runs for i in range(first, last + 1)}
     runs += _join_units([i for i in range(len(units)) if i not in covered], fits)
     return [(units[first][0], units[last][1]) for first, last in sorted(set(runs))]
@@ -169,16 +167,16 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
 def _passage_units(
     text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, max_tokens: int
 ) -> tuple[list[Span], list[int]]:
-    """Return the units that no passage cuts, and their tokens: hits, sentences, and parts of what is too long."""
+    """Return the indivisible units (hits, sentences, and parts of those that are too long), and their tokens."""
     cuts = [start for start, _ in sentences if not any(left < start < right for left, right in hits)]
     whole = list(pieces(text, 0, len(text), [*cuts, *(end for hit in hits for end in hit)]))
-    units: list[Span] = []
-    sizes: list[int] = []
-    for span, size in zip(whole, count([text[start:end] for start, end in whole]), strict=True):
-        parts = [span] if size <= max_tokens else _halve_span(text, span, count, max_tokens)
-        units += parts
-        sizes += [size] if size <= max_tokens else count([text[start:end] for start, end in parts])
-    return units, sizes
+    sizes = count([text[start:end] for start, end in whole])
+    units = [
+        part
+        for span, size in zip(whole, sizes, strict=True)
+        for part in ([span] if size <= max_tokens else _halve_span(text, span, count, max_tokens))
+    ]
+    return units, sizes if len(units) == len(whole) else count([text[start:end] for start, end in units])
 
 
 def _halve_span(text: str, span: Span, count: Count, max_tokens: int) -> list[Span]:

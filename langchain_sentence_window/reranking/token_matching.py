@@ -1,4 +1,4 @@
-"""How similar a text is to a query, token by token, as arithmetic on vectors.
+"""The similarity of a text to a query, token by token, as arithmetic on vectors.
 
 Each token of the query is compared with all tokens of the text, and its best match counts (ColBERT: Khattab & Zaharia,
 arXiv:2004.12832). Rare tokens count more than common ones.
@@ -20,7 +20,7 @@ TEMPERATURE = 0.05
 """Temperature of the soft maximum: near 0 it is the highest cosine, far above 1 the mean. See the benchmarks page."""
 
 COMMON_WORDS = 100
-"""About the number of words, the most frequent of the language, that count little. See the benchmarks page."""
+"""The approximate number of most frequent words of a language that count little. See the benchmarks page."""
 
 COMMON_WEIGHT = 0.5
 """The weight of the most frequent word; that of a rare one is about 6."""
@@ -42,9 +42,9 @@ class Tokens:
 
 
 def frequency_ranks(vocabulary: Mapping[str, int]) -> Floats:
-    """Return how many words of a language are more frequent than a token, as far as the vocabulary tells.
+    """Return how many words of a language are more frequent than a token, according to the vocabulary.
 
-    Tokenizers list the tokens that they learned by frequency, the most frequent first.
+    The ids of tokens that a tokenizer learned are in the order of their frequency, the most frequent first.
 
     Args:
         vocabulary: The ids of the tokens.
@@ -63,8 +63,8 @@ def token_weights(query: Tokens, texts: Sequence[Tokens], ranks: Floats) -> Floa
     """Return how much each token of the query counts.
 
     A weight is the token's idf, with the candidates as the corpus, times the logarithm of its rank in the language: by
-    Zipf's law, minus the logarithm of its frequency. A token that no candidate holds tells none from another, so it
-    counts like the mean of the others.
+    Zipf's law, minus the logarithm of its frequency. A token that no candidate contains doesn't distinguish
+    them, so it gets the mean weight of the others.
 
     Args:
         query: The tokens of the query.
@@ -74,11 +74,11 @@ def token_weights(query: Tokens, texts: Sequence[Tokens], ranks: Floats) -> Floa
     Returns:
         A weight above 0 for each token of the query.
     """
-    holding = sum((np.isin(query.ids, text.ids) for text in texts), np.zeros(len(query.ids)))
-    idf = inverse_document_frequency(holding, len(texts))
-    is_held = holding > 0
-    if is_held.any():
-        idf[~is_held] = idf[is_held].mean()
+    containing = sum((np.isin(query.ids, text.ids) for text in texts), np.zeros(len(query.ids)))
+    idf = inverse_document_frequency(containing, len(texts))
+    is_contained = containing > 0
+    if is_contained.any():
+        idf[~is_contained] = idf[is_contained].mean()
     weights: Floats = (idf * (COMMON_WEIGHT + np.log1p(ranks[query.ids] / COMMON_WORDS))).astype(np.float32)
     return weights
 

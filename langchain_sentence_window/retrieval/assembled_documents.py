@@ -17,7 +17,6 @@ from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE, R
 from langchain_sentence_window.documents.window_documents import (
     better_of,
     rough_key,
-    shown_text,
     shown_window,
     text_key,
     window_document,
@@ -54,7 +53,7 @@ class RankedWindow:
 
     Attributes:
         window: The window.
-        document: The Document that a reranker returned for it; ``None`` without a reranker.
+        document: Its Document with the metadata that a reranker added; ``None`` without a reranker.
     """
 
     window: Window
@@ -112,7 +111,6 @@ class Assembler:
         self._wanted: dict[SentenceKey, None] = {}
         self._is_bare = False
         self._lines: dict[SentenceKey, Line] = {}
-        self._text_keys: dict[tuple[str, int, int], str] = {}
         self._costs: dict[tuple[str, int, int], int] = {}
         self._reach = REACH
 
@@ -157,28 +155,25 @@ class Assembler:
 
     async def _made(self, windows: Sequence[RankedWindow], known: Mapping[int, Equal] | None) -> AssembledDocuments:
         """Assemble windows and make their Documents, without those that are known to equal better ones."""
-        ranked, assembly = await self._assembly(windows, known)
+        assembly = await self._assembly(windows, known)
         if windows and not assembly.windows and not self._is_bare:
             # Nothing fits: then hits alone, without what leads them in or completes them.
             self._is_bare = True
             self._costs.clear()
-            ranked, assembly = await self._assembly(windows, known)
+            assembly = await self._assembly(windows, known)
             if not assembly.windows:
-                self._check_budget(ranked)
+                self._check_budget(windows)
         sentences = await self._reader.settle([each.window for each in assembly.windows])
         documents: list[Document] = []
         for each in assembly.windows:
             document = window_document(each.window, sentences)
             reranked = windows[each.ranks[0]].document
             if reranked is not None:
-                is_rewritten = ranked[each.ranks[0]].fixed_cost is not None
-                document = reranked if is_rewritten else _with_added(document, reranked)
+                document = _with_added(document, reranked)
             documents.append(without_lead_ins(document) if self._is_bare else document)
         return AssembledDocuments(assembly, documents)
 
-    async def _assembly(
-        self, windows: Sequence[RankedWindow], known: Mapping[int, Equal] | None
-    ) -> tuple[Sequence[Ranked], Assembly]:
+    async def _assembly(self, windows: Sequence[RankedWindow], known: Mapping[int, Equal] | None) -> Assembly:
         """Assemble with what is known, read what that would have needed, and do it again until nothing is missing."""
         ranked, limit = [self._ranked(one, rank) for rank, one in enumerate(windows)], self._request.max_tokens
         budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
@@ -188,21 +183,17 @@ class Assembler:
             assembly = assemble(ranked, self._request.k, self._line, budget, equal)
             wanted = [*self._wanted, *self._reader.unasked(each.window for each in assembly.windows)]
             if not wanted:
-                return ranked, assembly
+                return assembly
             await self._reader.fetch(wanted)
             self._reach = min(2 * self._reach, MAX_REACH)  # a turn of tiny sentences took 16 calls
 
     def _ranked(self, one: RankedWindow, rank: int) -> Ranked:
-        document, window = one.document, one.window
-        if document is not None and document.page_content != window_text(window, self._sentences):
-            # The reranker rewrote it.
-            cost = self._count(document.page_content if self._is_bare else shown_text(document))
-            return Ranked(window, is_open=False, fixed_cost=cost)
+        window = one.window
         is_open = not self._is_bare and self._expansion.sizes[window.best.key] is None
         growth = self._expansion.growth(window.best, rank) if is_open else NO_GROWTH
         return Ranked(window, is_open, growth=growth)
 
-    def _check_budget(self, ranked: Sequence[Ranked]) -> None:
+    def _check_budget(self, windows: Sequence[RankedWindow]) -> None:
         """Refuse a budget that is too small for anything.
 
         Raises:
@@ -211,14 +202,10 @@ class Assembler:
         limit = self._request.max_tokens
         if limit is None:
             return
-        tokens, what = min(
-            (self._cost_alone(each.window.best.key), "sentence that was found")
-            if each.fixed_cost is None
-            else (each.fixed_cost, "text that the reranker returned")
-            for each in ranked
-        )
+        tokens = min(self._cost_alone(each.window.best.key) for each in windows)
         raise InvalidInputError(
-            f"max_tokens is {limit}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
+            f"max_tokens is {limit}, and the shortest sentence that was found has {tokens} tokens; set it to {tokens} "
+            "or more"
         )
 
     # What is known of sentences and windows
@@ -243,19 +230,13 @@ class Assembler:
         missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
         if missing:
             return self._want(missing)  # taken for equal until they are read, so that one call reads all of them
-        if self._text_key(one) != self._text_key(other):
+        if text_key(window_text(one, self._sentences)) != text_key(window_text(other, self._sentences)):
             return False
         self._want([*self._reader.missing_lead_ins(one), *self._reader.missing_lead_ins(other)])
-        one_led, other_led = (
-            [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)] for window in (one, other)
-        )
-        return one_led == other_led
+        return self._lead_in_keys(one) == self._lead_in_keys(other)
 
-    def _text_key(self, window: Window) -> str:
-        place = window.doc_id, window.first, window.last
-        if place not in self._text_keys:
-            self._text_keys[place] = text_key(window_text(window, self._sentences))
-        return self._text_keys[place]
+    def _lead_in_keys(self, window: Window) -> list[str]:
+        return [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)]
 
     def _cost_alone(self, key: SentenceKey) -> int:
         return self._count((self._line(key) or UNREAD).text)
@@ -263,21 +244,20 @@ class Assembler:
     def _cost(self, window: Window) -> int:
         """Return the tokens of a window as it is shown, with its lead-ins, as far as it is read."""
         place = window.doc_id, window.first, window.last
-        cost = self._costs.get(place)
-        if cost is None:
-            keys, sentences = window.keys, self._sentences
-            missing = [key for key in keys if key not in sentences]
-            if missing:
-                text = " ".join(sentences[key].text if key in sentences else UNREAD.text for key in keys)
-            elif self._is_bare:
-                text = window_text(window, sentences)
-            else:
-                missing = self._reader.missing_lead_ins(window)
-                text = shown_window(window, sentences)
-            cost = self._count(text)
-            if all(key in self._reader.asked for key in missing):  # else it is of another text once it is read
-                self._costs[place] = cost
-            self._want(missing)
+        if place in self._costs:
+            return self._costs[place]
+        keys, sentences = window.keys, self._sentences
+        missing = [key for key in keys if key not in sentences]
+        if missing:
+            text = " ".join(sentences[key].text if key in sentences else UNREAD.text for key in keys)
+        elif self._is_bare:
+            text = window_text(window, sentences)
+        else:
+            missing = self._reader.missing_lead_ins(window)
+            text = shown_window(window, sentences)
+        cost = self._count(text)
+        if not self._want(missing):  # else its text will be another one
+            self._costs[place] = cost
         return cost
 
     def _want(self, keys: Iterable[SentenceKey]) -> bool:

@@ -1,4 +1,4 @@
-"""From the settings of a retriever and those of a call to a request."""
+"""Combine the settings of a retriever, of a run's configuration and of a call into a `Request`."""
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping
@@ -18,98 +18,98 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.ranking.questions import needs_of
 
 from .request import Request, checked_query
 from .settings import OF_CALL, RELATED_NAMES, SETTINGS, CallSettings, RetrieverSettings
 
-_GIVEN = frozenset({"query", "k", "lexical_weight"})
-"""Arguments of a search that the retriever gives."""
+_SET_BY_RETRIEVER = frozenset({"query", "k", "lexical_weight"})
+"""Arguments of a store's search that the retriever sets itself."""
 
 _OF_MMR = frozenset({"fetch_k", "lambda_mult"})
-"""Arguments of LangChain's search for varied results. A search by similarity reads them only if it names them."""
+"""Arguments of LangChain's MMR search. A similarity search with ``**kwargs`` accepts and ignores them."""
 
-_OWN = frozenset(name for name, row in SETTINGS.items() if row.is_own_if_none)
-"""The settings for which ``None`` in a call stands for the retriever's own."""
+_OWN_IF_NONE = frozenset(name for name, row in SETTINGS.items() if row.is_own_if_none)
 
 
 def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-    """Check that a store's search takes some settings.
+    """Check that a store's search accepts the arguments in ``search_kwargs``.
 
     Args:
         adapter: The adapter of the store.
-        settings: Further arguments of its search.
+        settings: The arguments by name.
         fields: The retriever's own settings, one of which may be meant.
 
     Raises:
-        InvalidInputError: One is the retriever's own, or one that the search doesn't take.
+        InvalidInputError: One is the retriever's own, or the search doesn't accept it.
     """
-    taken = adapter.search_parameters()
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in taken.values())
-    usual = [each for each in taken if each not in _GIVEN and taken[each].kind is not taken[each].VAR_KEYWORD]
-    for setting in settings:
-        told = f"search_kwargs sets {shown(setting)[1:-1]} to {shown(settings[setting])}"
-        if setting == "k":
-            # It isn't taken for the retriever's own k: LangChain's counts chunks, and this one windows.
-            value = shown(settings[setting])
+    parameters = adapter.search_parameters()
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    for name, value in settings.items():
+        problem = f"search_kwargs sets {shown(name)[1:-1]} to {shown(value)}"
+        if name == "k":
+            # It isn't used as the retriever's own k: LangChain's counts chunks, and this one windows.
             raise InvalidInputError(
-                f"{told}; set k={value} on the retriever for as many windows, or fetch_k={value} for as many sentences "
-                "that are searched"
+                f"{problem}; set k={shown(value)} on the retriever for as many windows, or fetch_k={shown(value)} for "
+                "as many sentences that are searched"
             )
-        if setting == "query":
-            raise InvalidInputError(f"{told}; give the query to invoke")
-        if setting in SETTINGS and SETTINGS[setting].is_ours and (setting not in taken or setting in _GIVEN):
-            raise InvalidInputError(f"{told}, which isn't a setting of the store; set {setting} on the retriever")
-        if setting not in taken and (not takes_any or setting in _OF_MMR):
-            likely = likely_name(str(setting), fields, RELATED_NAMES)
+        if name == "query":
+            raise InvalidInputError(f"{problem}; give the query to invoke")
+        is_accepted = name in parameters or (takes_any and name not in _OF_MMR)
+        is_ours = name in SETTINGS and SETTINGS[name].is_ours
+        if name in _SET_BY_RETRIEVER or (is_ours and name not in parameters):
+            raise InvalidInputError(f"{problem}, which isn't a setting of the store; set {name} on the retriever")
+        if not is_accepted:
+            likely = likely_name(str(name), fields, RELATED_NAMES)
             cure = f"set {likely} on the retriever" if likely else "leave it out"
-            fault = "doesn't read it" if takes_any else f"takes only {listed(usual)}"
-            raise InvalidInputError(f"{told}, and a search of {adapter.name} {fault}; {cure}")
+            others = [each for each in parameters if each not in _SET_BY_RETRIEVER]
+            fault = "doesn't read it" if takes_any else f"takes only {listed(others)}"
+            raise InvalidInputError(f"{problem}, and a search of {adapter.name} {fault}; {cure}")
 
 
-def warn_of_related(given: Iterable[str], settings: Collection[str], whose: str) -> None:
-    """Warn of names in a run's configuration that other retrievers use for some settings, as they are ignored."""
-    for name in sorted(given):
-        meant = RELATED_NAMES.get(name)
-        if meant in settings:
+def warn_of_related(names: Iterable[str], settings: Collection[str], whose: str) -> None:
+    """Warn if a run's configuration has names that other libraries use for some settings, as they are ignored."""
+    for name in sorted(names):
+        likely = RELATED_NAMES.get(name)
+        if likely in settings:
             warnings.warn(
-                f"{whose} takes no {shown(name)} in its configuration, so it is ignored; did you mean {meant!r}?",
+                f"{whose} takes no {shown(name)} in its configuration, so it is ignored; did you mean {likely!r}?",
                 SentenceWindowWarning,
                 stacklevel=2,
             )
 
 
 class _Filters(tuple[Any, ...]):
-    """Filters of which all bind."""
+    """Filters that all apply."""
 
     __slots__ = ()
 
 
-def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the settings of a run's configuration to those of a call, which come first; of filters, all bind.
+def with_configured(config: RunnableConfig | None, call: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings of a run's configuration to those of a call.
 
-    Other keys of the configuration are left to other parts of the program. Where no other part can be meant, a warning
-    tells of one that looks like a setting.
+    The call's settings win, and filters of both apply. Other keys of the configuration are left to other parts of the
+    program; in a run without a parent, one that looks like a setting causes a warning.
 
     Args:
-        config: The configuration of the run; ``None`` for that of the run around it.
-        given: The settings of the call.
+        config: The configuration of the run; ``None`` for that of the enclosing run.
+        call: The settings of the call.
     """
     run = ensure_config(config)
     configurable = run.get("configurable", {})
     configured = {name: value for name, value in configurable.items() if name in OF_CALL}
     if len(configured) < len(configurable) and getattr(run.get("callbacks"), "parent_run_id", None) is None:
         warn_of_related(configurable.keys() - OF_CALL, OF_CALL, "the retriever")
-    both = [*configured.items(), *given.items()]
-    settings = {name: value for name, value in both if value is not None or name not in _OWN}
-    own, bound = given.get("filter"), configured.get("filter")
-    if bound is not None:
-        filters = own if isinstance(own, _Filters) else _Filters([] if own is None else [own])
-        settings["filter"] = filters if any(each is bound for each in filters) else _Filters([*filters, bound])
+    both = [*configured.items(), *call.items()]
+    settings = {name: value for name, value in both if value is not None or name not in _OWN_IF_NONE}
+    filters = [each["filter"] for each in (call, configured) if each.get("filter") is not None]
+    if filters:
+        settings["filter"] = _Filters(filters)
     return settings
 
 
 class QueryMethods(RetrieverSettings):
-    """Make of a retriever's settings its scope, and the request of a call."""
+    """Makes requests, and the scope that they may read."""
 
     def __init__(self, *given: Any, **settings: Any) -> None:
         """Set the fields from keywords and check them.
@@ -184,11 +184,10 @@ class QueryMethods(RetrieverSettings):
         return scope_of(self.vectorstore, self.search_kwargs, self.filter, *others)
 
     def _request(self, query: str, settings: CallSettings) -> Request:
-        if not settings.keys() <= OF_CALL:
-            raise _not_of_call(settings, type(self).model_fields)
+        _check_names(settings, type(self).model_fields)
         given = {name: value for name, value in settings.items() if name != "filter"}
         scope = self.scope(settings.get("filter"))
-        # Again, as code that was written for another retriever sets search_kwargs["k"] on one that is made already.
+        # Again, as code written for LangChain's own retriever sets search_kwargs["k"] after construction.
         if self.search_kwargs:
             check_search_settings(scope.adapter, self.search_kwargs, type(self).model_fields)
         now = {name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None}
@@ -196,23 +195,27 @@ class QueryMethods(RetrieverSettings):
         del now["filter"]  # which the scope has
         filter_name = scope.adapter.filter_name
         now["search_kwargs"] = {name: value for name, value in self.search_kwargs.items() if name != filter_name}
-        return Request(query=checked_query(query), scope=scope, name=self.name, **now)
+        text = checked_query(query)
+        return Request(query=text, needs=needs_of(text), scope=scope, **now)
 
 
-def _not_of_call(given: Mapping[str, Any], fields: Collection[str]) -> InvalidInputError:
-    """Return the error about settings that don't exist, or can only be set on the retriever.
+def _check_names(settings: Mapping[str, Any], fields: Collection[str]) -> None:
+    """Check that a call may give some settings.
 
     Args:
-        given: The settings of a call by name.
+        settings: The settings of a call by name.
         fields: The names of all settings of the retriever.
+
+    Raises:
+        InvalidInputError: One doesn't exist, or can only be set on the retriever.
     """
-    unknown = sorted(given.keys() - OF_CALL)
+    unknown = sorted(settings.keys() - OF_CALL)
+    if not unknown:
+        return
     name, others = unknown[0], sorted(OF_CALL - {"filter"})
     likely = likely_name(name, OF_CALL, RELATED_NAMES)
     advice = f". Set {name} on the retriever" if name in fields else f". Did you mean {likely}?" if likely else ""
-    return InvalidInputError(
-        f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}",
-    )
+    raise InvalidInputError(f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}")
 
 
 def _with_own_filters(search_kwargs: Mapping[str, Any], store: VectorStore) -> dict[str, Any]:

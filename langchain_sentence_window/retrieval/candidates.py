@@ -1,8 +1,7 @@
 """Candidates of a question from any store: sentences with scores by meaning and by words, best first.
 
-A store that gives candidates itself, as `FaissStore` does, is asked for them. Any other store is searched as LangChain
-does. What its search lacks is added: scores by words, from the store or from a `BM25Index`, and the texts next to each
-sentence, as far as they were found too.
+`FaissStore` returns candidates itself. Any other store is searched through LangChain's interface, and what it lacks is
+added: scores by words, from a `BM25Index`, and the texts next to each sentence, if they were found, too.
 """
 
 import warnings
@@ -16,11 +15,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
+from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import SearchedCandidates, StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, SPREAD, Candidates, fuse, spread
+from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, Candidates, fused_scores
 from langchain_sentence_window.store.bm25_index import BM25Index
 
 from .request import Request
@@ -42,58 +42,40 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
         return given
     # A ranking counts words itself, in all candidates.
     index = request.bm25_index if weight and request.ranking is None else None
-    finds_words = bool(weight) and adapter.finds_words
     most = max(k, CANDIDATES)
-    depth = most if request.needs_candidates or index is not None or finds_words else k
+    depth = most if request.needs_candidates or index is not None else k
     settings = {"k": depth, **request.search_kwargs, **scope.search_settings}
-    if finds_words:
-        scored = await adapter.search_both(io, text, settings)
-    else:
-        scored = [(document, score, 0.0) for document, score in await adapter.search(io, text, settings)]
-    scope.check_found([document for document, _, _ in scored])
-    read = [(adapter.read(document), float(score), words) for document, score, words in scored]
+    scored = await adapter.search(io, text, settings)
+    scope.check_found([document for document, _ in scored])
+    read = [(adapter.read(document), float(score)) for document, score in scored]
     read.sort(key=lambda each: (-each[1], each[0].key))  # so that words are added up in one order
-    found = [sentence for sentence, _, _ in read]
-    dense = {number: score for number, (_, score, _) in enumerate(read)}
-    lexical: Mapping[int, float] = {number: words for number, (_, _, words) in enumerate(read) if words}
-    if finds_words:
-        lexical = spread(lexical, _near(found, lexical))
-    elif index is not None:
+    found = [sentence for sentence, _ in read]
+    dense = finite_numbers("scores", [score for _, score in read])
+    bm25: Mapping[int, float] = {}
+    if index is not None:
         await fill_bm25_index(io, adapter, index, found)
-        # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
+        # Under a filter, a neighbor that wasn't found may be forbidden, and a score would reveal its words.
         found_alone = scope.filter is not None
-        lexical = await io.in_thread(partial(index.spread_scores, text, found, found_alone=found_alone))
-    fused = fuse(dense, lexical, weight) if lexical else [*dense.items()]
-    fused = fused[: most if request.needs_candidates else k]
-    numbers = [number for number, _ in fused]
-    taken = [found[number] for number in numbers]
+        bm25 = await io.in_thread(partial(index.spread_scores, text, found, found_alone=found_alone))
+    lexical = finite_numbers("lexical scores", [bm25.get(number, 0.0) for number in range(len(found))])
+    scores = fused_scores(dense, lexical, weight) if bm25 else dense
+    order = np.argsort(-scores, kind="stable")[: most if request.needs_candidates else k]
+    taken = [found[number] for number in order.tolist()]
     texts, before, after = _texts_around(taken, hides_inline=scope.filter is not None)
     candidates = Candidates(
         keys=[sentence.key for sentence in taken],
         section_starts=np.array([sentence.section_start for sentence in taken], dtype=np.int64),
         section_ends=np.array([sentence.section_end for sentence in taken], dtype=np.int64),
-        dense=np.array([dense[number] for number in numbers], dtype=np.float64),
-        lexical=np.array([lexical.get(number, 0.0) for number in numbers], dtype=np.float64),
+        dense=dense[order],
+        lexical=lexical[order],
         texts=texts,
         before=np.array(before, dtype=np.int64),
         after=np.array(after, dtype=np.int64),
         headings=[sentence.heading for sentence in taken],
         kinds=[sentence.kind for sentence in taken],
-        scores=np.array([score for _, score in fused], dtype=np.float64),
+        scores=scores[order],
     )
     return _ReadCandidates(candidates, taken)
-
-
-def _near(found: Sequence[StoredSentence], bm25: Mapping[int, float]) -> Iterator[tuple[int, int, int]]:
-    """Yield sentences with a BM25 score and the neighbors that were found too, as `spread` takes them."""
-    numbers = {sentence.key: number for number, sentence in enumerate(found)}
-    for number in bm25:
-        sentence = found[number]
-        for apart in range(1, len(SPREAD)):
-            for index in (sentence.index - apart, sentence.index + apart):
-                other = numbers.get((sentence.doc_id, index))
-                if other is not None and sentence.section_start <= index < sentence.section_end:
-                    yield number, other, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +127,7 @@ async def fill_bm25_index(
 ) -> None:
     """Fill a lexical index from the store, if it lacks some of the sentences that a search has found.
 
-    All of the store is read, whatever the filter, so that scores don't depend on who asks first.
+    All of the store is read regardless of the filter, so that scores don't depend on the first query.
 
     Raises:
         InvalidInputError: It lacks them all, and the store can't list what it holds.

@@ -6,7 +6,7 @@ will probably need is known from the hits alone, so that it can be read in one c
 
 import math
 from bisect import bisect
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -14,13 +14,12 @@ from typing import Any, Literal, TypeAlias
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.ranking.questions import Needs
+from langchain_sentence_window.ranking.questions import Needs, manuals
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, TABLE_ROW
 from langchain_sentence_window.windows.assembly import MAX_JOINED, NEAR, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.completion import (
     MAX_FORWARD,
     MAX_FORWARD_OF_ANSWER,
-    MAX_MEAN_OF_MANUAL,
     MIN_CHARS,
     MIN_CHARS_OF_ANSWER,
     NO_GROWTH,
@@ -37,7 +36,7 @@ MIN_HITS_TO_COMPARE = 10
 """The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""
 
 WIDE_TOKENS = 100
-"""About the tokens of a window that a budget widened: by these it is guessed how many windows a budget will hold."""
+"""About the tokens of a window that a budget widened, to estimate how many windows a budget will hold."""
 
 REACH = 16
 """Sentences on each side of a hit that are read if it is in a list or table, or needs what is next to it.
@@ -62,8 +61,6 @@ TURN_REACH = 6
 
 MAX_REACH = 256
 """The most sentences on each side that are read at once, after windows asked for more again and again."""
-
-_FAR = 1_000_000_000
 
 Size: TypeAlias = tuple[int, int] | None
 """The number of sentences before and after a hit; ``None`` for as many after it as it needs, see `expand_forward`."""
@@ -129,7 +126,6 @@ class Expansion:
         sentences: The sentences that were hit or read, whose lengths decide about ``auto``.
         needs: What the question needs.
         manuals: The documents that consist of short lines.
-        forbidden: The sentences that may not or can't be read. They end windows as sections do.
     """
 
     hits: Sequence[Hit]
@@ -139,7 +135,6 @@ class Expansion:
     sentences: SentencesByKey
     needs: Needs
     manuals: Collection[str] = ()
-    forbidden: Collection[SentenceKey] = ()
 
     def window(self, hit: Hit) -> Window:
         """Return the window of a single hit."""
@@ -163,15 +158,13 @@ class Expansion:
             rank: The position of the window, from 0.
         """
         sentence = self.sentences[hit.key]
-        if self.needs.exchange and sentence.kind == MESSAGE:
+        in_manual = hit.doc_id in self.manuals
+        passage = self.needs.passage_around(sentence.kind, sentence.heading, in_manual=in_manual)
+        if passage == "exchange":
             return EXCHANGE
-        if self.needs.procedure and sentence.heading and hit.doc_id in self.manuals:
+        if passage == "procedure":
             return PROCEDURE if rank < LATER_FROM else LATER_PROCEDURE
         return NO_GROWTH
-
-    def unbounded(self, hit: Hit) -> Window:
-        """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
-        return self.window(replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR))
 
     def without(self, forbidden: Collection[SentenceKey]) -> "Expansion":
         """Return an expansion whose windows end before some sentences.
@@ -179,8 +172,7 @@ class Expansion:
         Raises:
             IncompleteWindowError: One of the sentences is a hit.
         """
-        hits = _with_narrower_sections(self.hits, forbidden)
-        return replace(self, hits=hits, forbidden={*self.forbidden, *forbidden})
+        return replace(self, hits=_with_narrower_sections(self.hits, forbidden))
 
     def widens(self, hit: Hit) -> bool:
         """Return whether a hit widens a window that it touches."""
@@ -204,16 +196,8 @@ def expand_hits(
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if are_all or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
     sizes = {hit.key: policy.size_of(sentences[hit.key]) for hit in hits}
-    manuals = _manuals(sentences.values()) if needs.procedure else ()
-    return Expansion(hits, sizes, None if best is None else best.key, strong, sentences, needs, manuals)
-
-
-def _manuals(sentences: Iterable[StoredSentence]) -> set[str]:
-    """Return the documents that consist of short lines, by those of their sentences that are known."""
-    sizes: dict[str, list[int]] = {}
-    for sentence in sentences:
-        sizes.setdefault(sentence.doc_id, []).append(len(sentence.text))
-    return {doc_id for doc_id, each in sizes.items() if sum(each) <= MAX_MEAN_OF_MANUAL * len(each)}
+    in_manuals = manuals((each.doc_id, each.text) for each in sentences.values()) if needs.procedure else ()
+    return Expansion(hits, sizes, None if best is None else best.key, strong, sentences, needs, in_manuals)
 
 
 def _with_narrower_sections(hits: Sequence[Hit], forbidden: Collection[SentenceKey]) -> list[Hit]:
@@ -299,7 +283,7 @@ def _keys_around_hits(
         expansion: How far they are expanded.
         hits: The hits, best first.
         windows: The number of windows. Hits near a better one are read around as well, but don't count.
-        before: Sentences before each hit, whatever its text is.
+        before: Sentences before each hit, regardless of its text.
         after: Sentences after each hit, likewise.
     """
     keys: dict[SentenceKey, None] = {}

@@ -74,7 +74,7 @@ async def find_hits(io: IO, scope: Scope, request: Request, text: str, k: int) -
 def _ranked(request: Request, text: str, found: SearchedCandidates) -> tuple[Reordered, Relevance | None]:
     """Rank candidates by the request's ranking or else by their scores, and judge whether they answer."""
     candidates = found.candidates
-    facts = CandidateFacts(text, candidates) if request.needs_candidates else None
+    facts = CandidateFacts(text, candidates, request.needs) if request.needs_candidates else None
     if request.ranking is None or facts is None:
         totals = candidates.dense if candidates.scores is None else candidates.scores
         result = Reordered(np.argsort(-totals, kind="stable"), totals, (), np.empty((len(totals), 0)))

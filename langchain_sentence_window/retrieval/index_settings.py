@@ -1,13 +1,11 @@
-"""`IndexSettings`: what an index on disk remembers of how it was made and is asked; the file next to its database.
+"""`IndexSettings`: the settings that an index on disk remembers, in a JSON file next to its database.
 
-It is a readable JSON file in the index's folder, which a copy takes along. It may come from a stranger, so it is
-checked as anything else that is passed in, and holds nothing that gives access to something: no key, no filter, no
-code.
+The file may come from a stranger, so it is checked like any argument, and it holds nothing that grants access: no key,
+no filter, no code.
 """
 
 import json
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -15,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from langchain_sentence_window._display import UPGRADE, shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.secret_text import without_secrets
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
+from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.store.check import CheckResult, check_folder
 from langchain_sentence_window.store.files import (
@@ -29,10 +27,7 @@ from langchain_sentence_window.store.files import (
     replace_file,
 )
 
-from .settings import REMEMBERED, SETTINGS, RetrieverSettings
-
-VERSION = 1
-"""The version of the settings file. It increases when a setting gets another meaning, not when one is added."""
+from .settings import REMEMBERED, RetrieverSettings
 
 MAX_BYTES = 8_000_000
 """Size of the largest settings file: about 100,000 sources."""
@@ -48,15 +43,12 @@ class IndexSettings:
         embedding: The name of its embedder for `load_embedding`; ``None`` if it isn't known.
         sources: The absolute paths of the files and folders that it was made from.
         retriever: Settings of its retriever by name, see `REMEMBERED`. A `Ranking` is kept as its weights by signal.
-            Can't be changed.
-        unknown: What a later version of the package wrote into the file, by key; it is written back as it is. Can't be
-            changed.
+            Read-only.
     """
 
     embedding: str | None = None
     sources: tuple[str, ...] = ()
     retriever: Mapping[str, Any] = field(default_factory=dict)
-    unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the values and keep copies.
@@ -69,24 +61,18 @@ class IndexSettings:
             _check_name(self.embedding)
         object.__setattr__(self, "sources", _checked_sources(self.sources))
         object.__setattr__(self, "retriever", MappingProxyType(_checked_settings(self.retriever)))
-        object.__setattr__(self, "unknown", MappingProxyType(_own_copy(self.unknown)))
 
     def to_json(self) -> str:
         """Write the settings as JSON."""
-        unknown = dict(self.unknown)
-        settings = {**self.retriever, **unknown.pop("retriever", {})}
-        known = {"embedding": self.embedding, "sources": list(self.sources), "retriever": settings}
-        content = {"version": VERSION, **known, **unknown}
-        return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+        content = {"embedding": self.embedding, "sources": self.sources, "retriever": dict(self.retriever)}
+        return json.dumps(content, indent=2, allow_nan=False)
 
 
 def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
     """Read what an index remembers; the defaults if it has no such file.
 
-    What this version of the package doesn't know is kept, with a `SentenceWindowWarning`.
-
     Raises:
-        StoreError: The file is damaged, too large, or holds what no settings may hold.
+        StoreError: The file is damaged, too large, or holds a setting that is unknown or invalid.
     """
     path = as_folder(folder) / SETTINGS_FILE
     try:
@@ -97,18 +83,9 @@ def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
     except OSError as error:
         raise StoreError(f"{str(path)!r} can't be read ({error}); make it readable, or delete it") from error
     try:
-        settings = _parse_index_settings(content)
+        return _parse_index_settings(content)
     except InvalidInputError as error:
         raise StoreError(f"{str(path)!r} can't be used: {error}; {_CURE}") from error
-    names = [*settings.unknown.get("retriever", ()), *(settings.unknown.keys() - {"retriever", "version"})]
-    if names:
-        warnings.warn(
-            f"{str(path)!r} sets {listed(sorted(names))}, which this version doesn't know; it is kept, and isn't used. "
-            f"Correct the name, or upgrade: {UPGRADE}",
-            SentenceWindowWarning,
-            stacklevel=2,
-        )
-    return settings
 
 
 def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -> None:
@@ -124,11 +101,7 @@ def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -
     """
     if not isinstance(settings, IndexSettings):
         raise InvalidInputError(f"settings is {shown(settings)}; give an IndexSettings")
-    text = settings.to_json() + "\n"
-    try:
-        content = text.encode()
-    except UnicodeEncodeError:  # a file's name that isn't UTF-8
-        content = (json.dumps(json.loads(text), indent=2) + "\n").encode("ascii")
+    content = f"{settings.to_json()}\n".encode()
     if len(content) > MAX_BYTES:
         raise InvalidInputError(
             f"the settings take {len(content):,} bytes, and at most {MAX_BYTES:,} are read; name folders as sources "
@@ -155,21 +128,14 @@ def _parse_index_settings(content: bytes) -> IndexSettings:
         raise InvalidInputError(f"it isn't JSON ({why})") from error
     if not isinstance(found, dict):
         raise InvalidInputError(f"it holds {shown(found)} instead of an object with embedding, sources and retriever")
-    version = found.pop("version", VERSION)
-    if type(version) is not int or version < 1:
-        raise InvalidInputError(f"version is {shown(version)}; it must be a whole number above 0")
-    unknown: dict[str, Any] = {"version": version} if version > VERSION else {}
-    unknown |= {key: found.pop(key) for key in list(found) if key not in ("embedding", "sources", "retriever")}
-    settings = found.get("retriever")
-    if isinstance(settings, dict):
-        others = {name: settings[name] for name in settings if name not in SETTINGS}
-        found["retriever"] = {name: settings[name] for name in settings if name not in others}
-        unknown |= {"retriever": others} if others else {}
-    return IndexSettings(**found, unknown=unknown)
+    unknown = sorted(found.keys() - {"embedding", "sources", "retriever"})
+    if unknown:
+        raise InvalidInputError(f"it sets {listed(unknown)}; it can set embedding, sources and retriever")
+    return IndexSettings(**found)
 
 
 def _refuse_constant(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} isn't a JSON number")
 
 
 # Checks
@@ -209,7 +175,7 @@ def _checked_settings(settings: object) -> dict[str, Any]:
 
 
 def _is_json(value: object) -> bool:
-    """Return whether a value comes back from JSON as it is, apart from tuples, which come back as lists."""
+    """Return whether JSON can hold a value unchanged, except that tuples become lists."""
     if isinstance(value, Mapping):
         return all(isinstance(key, str) and _is_json(each) for key, each in value.items())
     if isinstance(value, list | tuple):
@@ -223,7 +189,7 @@ def _own_copy(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_index(path: str | PathLike[str]) -> CheckResult:
-    """Check everything that an index on disk holds, also one that can't be opened, without an embedder.
+    """Check everything that an index on disk holds, without an embedder, even if it can't be opened.
 
     Args:
         path: The folder of the index.
@@ -236,11 +202,12 @@ def check_index(path: str | PathLike[str]) -> CheckResult:
 
 
 def with_settings_checked(result: CheckResult, folder: Path) -> CheckResult:
-    """Return the result of a check with what is wrong with the settings beside the database, if there are any."""
+    """Return the result of a check with the problems of the saved settings, if there are settings."""
     if not (folder / SETTINGS_FILE).exists():
         return result
+    problems = list[str]()
     try:
         read_index_settings(folder)
     except StoreError as error:
-        return result.with_part("settings", [str(error)])
-    return result.with_part("settings", [])
+        problems.append(str(error))
+    return result.with_part("settings", problems)

@@ -1,52 +1,38 @@
-"""From documents to sentences, and into a vector store that knows only sentences: split, replace, delete, copy.
+"""From documents to sentences, and into a vector store that knows only sentences: split, replace, delete.
 
 A store may replace documents in one transaction, see `StoreAdapter.prepare_replacement`. In the others a document's
 sentences are written from first to last and deleted from last to first. A call that is cut short leaves no gap, and
 calling it again completes it.
 
 Where a filter binds, new sentences must match it, and so must those that they replace. `FaissStore` checks that in its
-transaction. Other stores are read before, so what another process writes meanwhile isn't seen.
-
-An index is copied to another store without embedding again: from `FaissStore`, which keeps the vectors as they were
-embedded, or from any store that holds single sentences and gives their vectors. They are mixed with their neighbors'
-and stored in slices, so memory doesn't grow with the index.
+transaction. Other stores are read before the write, so a concurrent write of another process isn't seen.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import VectorStore
-from tqdm.auto import tqdm
 
-from langchain_sentence_window._arguments import checked_vectorstore
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
-from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.matchers import key_of
-from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_KEYS, sentence_id
-from langchain_sentence_window.documents.part_groups import Group, JoinParts, warn_of_parts
-from langchain_sentence_window.documents.source_documents import MetadataFitter, StoreLimits
+from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
+from langchain_sentence_window.documents.part_groups import Group, warn_of_parts
+from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import (
     CarriedVectors,
     NeighborMixedEmbeddings,
     Situate,
-    carry_mixed,
     contexts_of,
     embed_and_mix,
 )
-from langchain_sentence_window.embedding.identity import describe_embedder, longest_texts, makes_vectors
-from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.bm25_index import BM25Index
-from langchain_sentence_window.store.faiss_store import FaissStore
 
-from .stored_chunks import sentence_slices
 from .stored_sentences import fetch_documents as fetch_sentences
 from .stored_sentences import sentences_to_change, whole_documents
 
@@ -241,137 +227,3 @@ class Preparation:
         by_id = {} if self.situate is None else {document.doc_id: document.document for document in joined}
         contexts = contexts_of(sentences, by_id, self.situate, headings=self.embed_headings)
         return Prepared(sentences, [document.doc_id for document in joined], contexts)
-
-
-Slice = tuple[Sequence[Document], Vectors]
-"""Sentence Documents and their vectors as they were embedded, shape ``(n, dimension)``. No section is in two
-slices."""
-
-
-def copy_index(
-    source: VectorStore,
-    target: VectorStore,
-    *,
-    source_key: str | None = None,
-    join_parts: JoinParts = True,
-    show_progress: bool = False,
-) -> int:
-    """Copy all sentences from one store to another; nothing is embedded but a few texts, to compare their vectors.
-
-    Args:
-        source: Where they are: a `FaissStore`, or a store of single sentences that gives its vectors, such as Chroma,
-            ``PGVectorStore``, Qdrant, LanceDB or ``FAISS``. There, the sentences of a document are those with the same
-            ``doc_id`` or source, and count as one section.
-        target: Where they go, in place of those with the same ids. It is a `FaissStore`, or was built with
-            `NeighborMixedEmbeddings`, which has the weights that the vectors are mixed with.
-        source_key: The metadata key that names the document of a sentence, as for `read_chunks`.
-        join_parts: The metadata key that numbers the sentences of a document, as for `read_chunks`.
-        show_progress: Whether to show a progress bar.
-
-    Returns:
-        The number of sentences that were copied. After an error, call it again. Metadata that the target can't hold is
-        left out, with one warning that names the keys. Another one says what can't be told of the sentences' order.
-
-    Raises:
-        InvalidInputError: The target is the source, or can't take vectors; or the source can't give those of single
-            sentences.
-        IndexMismatchError: The target embeds queries with another model.
-        StoreChangedError: A sentence was deleted meanwhile.
-    """
-    return run(
-        _copy_between_stores(
-            BLOCKING, source, target, source_key=source_key, join_parts=join_parts, show_progress=show_progress
-        )
-    )
-
-
-@with_arguments_of(copy_index)
-async def acopy_index(*given: Any, **settings: Any) -> int:
-    """Async version of `copy_index`."""
-    return await _copy_between_stores(ASYNC, *given, **settings)
-
-
-async def _copy_between_stores(
-    io: IO,
-    source: VectorStore,
-    target: VectorStore,
-    *,
-    source_key: str | None = None,
-    join_parts: JoinParts = True,
-    show_progress: bool = False,
-) -> int:
-    checked_vectorstore("source", source)
-    adapter = adapter_of(checked_vectorstore("target", target))
-    if adapter_of(source).is_same(adapter):
-        raise InvalidInputError(
-            f"source and target are the same {adapter.name}, which would be written while it is read; give "
-            "another store, or another path, as the target"
-        )
-    mixing = adapter.embedding
-    embedding = mixing.embedding if isinstance(mixing, NeighborMixedEmbeddings) else mixing
-    if not adapter.mixes_neighbors and not isinstance(mixing, NeighborMixedEmbeddings):
-        raise InvalidInputError(
-            f"{adapter.name} can't be handed vectors, as it was built with {type(mixing).__name__}; "
-            "build it with NeighborMixedEmbeddings(embedding), or NeighborMixedEmbeddings(embedding, (1,)) for "
-            "vectors of sentences alone"
-        )
-    total = None
-    slices: AsyncIterator[Slice]
-    if isinstance(source, FaissStore):
-        if source_key is not None or join_parts is not True:
-            raise InvalidInputError(
-                "source is a FaissStore, whose sentences are copied with the documents and the order that they have; "
-                "leave out source_key and join_parts"
-            )
-        if embedding is not None and not await io.in_thread(source.is_made_with, embedding):
-            sample = await io.in_thread(source.sample_embedded)
-            await _check_embedder(io, embedding, sample, describe_embedder(source.embeddings))
-        slices, total = _read_slices(io, source.export()), len(source)
-    else:
-        slices = _proven(io, sentence_slices(io, source, source_key, join_parts), embedding)
-    copied, fitter = 0, MetadataFitter(adapter.limits)
-    with tqdm(total=total, desc="Copying", unit=" sentences", disable=not show_progress) as bar:
-        async for given, vectors in slices:
-            documents = fitter.fit(given, untouched=SENTENCE_KEYS)
-            if adapter.mixes_neighbors:
-                await adapter.add_vectors(io, documents, vectors)
-            elif isinstance(mixing, NeighborMixedEmbeddings):
-                prepared = carry_mixed(mixing, documents, vectors)
-                await adapter.put(io, prepared.documents)
-                prepared.finish(target)
-            copied += len(documents)
-            bar.update(len(documents))
-    fitter.warn()
-    return copied
-
-
-async def _proven(io: IO, slices: AsyncIterator[Slice], embedding: Embeddings | None) -> AsyncIterator[Slice]:
-    """Yield slices, after the longest texts of the first were embedded again."""
-    is_proven = embedding is None
-    async for documents, vectors in slices:
-        if embedding is not None and not is_proven:
-            texts = [document.page_content for document in documents]
-            sample = longest_texts(list(zip(texts, vectors, strict=True)))
-            await _check_embedder(io, embedding, sample, "another embedder")
-            is_proven = True
-        yield documents, vectors
-
-
-async def _check_embedder(io: IO, embedding: Embeddings, sample: Sequence[tuple[str, Vectors]], made_with: str) -> None:
-    """Check that the target embeds queries with the model that the source's vectors are from.
-
-    Raises:
-        IndexMismatchError: It embeds some texts of the source otherwise.
-    """
-    if not await makes_vectors(io, embedding, sample):
-        raise IndexMismatchError(
-            f"the source's vectors are from {made_with}, and the target embeds with "
-            f"{describe_embedder(embedding)}, which embeds the same text otherwise; build the target with "
-            "the first, or index the documents again. Nothing was copied."
-        )
-
-
-async def _read_slices(io: IO, slices: Iterator[Slice]) -> AsyncIterator[Slice]:
-    """Yield slices, each of them read in a thread."""
-    while (part := await io.in_thread(next, slices, None)) is not None:
-        yield part

@@ -1,5 +1,6 @@
 """`Query`: search, expand, read, rerank, assemble within the budget, order."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -9,12 +10,13 @@ from time import perf_counter
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
+from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import WINDOW_ID
 from langchain_sentence_window.documents.window_documents import window_position
-from langchain_sentence_window.ranking.questions import needs_of
 from langchain_sentence_window.windows.assembly import arrange
 from langchain_sentence_window.windows.geometry import Window, best_windows
 
@@ -25,15 +27,23 @@ from .named_search import named_search
 from .request import Request
 from .reranked import reranked
 from .stored_sentences import in_one_state
+from .telemetry import LOGGER, counted
 from .window_reader import WindowReader
 
 FULL_SHARE = 0.9
 """Once windows cost this share of the budget, no more hits are searched."""
 
 
+async def ask(io: IO, request: Request, callbacks: Callbacks) -> list[Document]:
+    """Run a query and return its documents."""
+    query = Query(io, request, callbacks)
+    await query.run()
+    return query.documents
+
+
 @dataclass(eq=False, repr=False)
 class Query:
-    """A query that runs, or has run: each attribute is what a step of it came to, in the order of the steps.
+    """A query, with the result of each step in an attribute, in the order of the steps.
 
     Attributes:
         io: Makes the calls.
@@ -62,15 +72,18 @@ class Query:
     seconds: dict[str, float] = field(init=False, default_factory=dict)
 
     async def run(self) -> None:
-        """Run all steps, in one state of the store where it can tell, with more sentences as long as they are too few.
+        """Run all steps in one state of the store, if it can be read so; search more sentences until they are enough.
 
         Raises:
             IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
             InvalidInputError: The budget is too small for any hit.
+            StoreUnavailableError: The store's server doesn't answer.
         """
         fetch_k = max(self.request.fetch_k, self.request.k)
-        while not await in_one_state(self.request.scope, partial(self.run_in, fetch_k=fetch_k)):
-            fetch_k *= 4
+        with self.request.scope.adapter.reached():
+            while not await in_one_state(self.request.scope, partial(self.run_in, fetch_k=fetch_k)):
+                fetch_k *= 4
+        _log(self)
 
     async def run_in(self, scope: Scope, *, fetch_k: int) -> bool:
         """Run all steps in a scope, with so many sentences at most; return whether they were enough."""
@@ -78,15 +91,16 @@ class Query:
         with self._timed("search"):
             work = partial(search, scope=scope, request=request, fetch_k=fetch_k)
             has_words = bool(request.lexical_weight)
-            result = await scope.adapter.in_search(io, request.query, work, has_words=has_words)
-        self.found, self.reader = result.found, result.reader
-        self.reader.io, self.reader.scope = io, scope  # no longer those of the search alone
-        expansion = self.expansion = result.expansion
+            self.found, self.expansion, self.reader, are_all = await scope.adapter.in_search(
+                io, request.query, work, has_words=has_words
+            )
+        self.reader.io, self.reader.scope = io, scope  # the search may have had others
+        expansion = self.expansion
         with self._timed("windows"):
             self.windows = best_windows(expansion.hits, expansion.window, expansion.widens)
         if request.reranker is None:
             self.ranked = [RankedWindow(window) for window in self.windows]
-        elif len(self.windows) < request.k and not result.are_all:
+        elif len(self.windows) < request.k and not are_all:
             return False
         else:
             self.ranked = await self._rerank(request.reranker)
@@ -96,7 +110,7 @@ class Query:
         is_full = len(assembled.documents) >= request.k or (
             request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
         )
-        if request.reranker is None and not result.are_all and not is_full:
+        if request.reranker is None and not are_all and not is_full:
             return False
         relevance = self.found.relevance
         if relevance is not None:
@@ -128,24 +142,9 @@ class Query:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - start
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """Hits, and the sentences around them.
-
-    Attributes:
-        found: The hits.
-        are_all: Whether the store has no more that count.
-        expansion: How far those that count are expanded.
-        reader: Reads sentences around them, and has read those that their windows will probably need.
-    """
-
-    found: Hits
-    are_all: bool
-    expansion: Expansion
-    reader: WindowReader
-
-
-async def search(io: IO, adapter: StoreAdapter, *, scope: Scope, request: Request, fetch_k: int) -> SearchResult:
+async def search(
+    io: IO, adapter: StoreAdapter, *, scope: Scope, request: Request, fetch_k: int
+) -> tuple[Hits, Expansion, WindowReader, bool]:
     """Search sentences, and read around the best of them, as `StoreAdapter.in_search` lets it do.
 
     Args:
@@ -154,6 +153,10 @@ async def search(io: IO, adapter: StoreAdapter, *, scope: Scope, request: Reques
         scope: Which sentences may be found.
         request: The question.
         fetch_k: The most sentences to find in one search.
+
+    Returns:
+        The hits; how far those that count are expanded; what reads sentences around them, and has read those that
+        their windows will probably need; and whether the store has no more hits that count.
     """
     within = replace(scope, adapter=adapter)
     found = await named_search(io, within, request, fetch_k)
@@ -161,6 +164,29 @@ async def search(io: IO, adapter: StoreAdapter, *, scope: Scope, request: Reques
     are_all = len(found.hits) < fetch_k or len(hits) < len(found.hits)
     reader = WindowReader(io, within, found.sentences)
     policy = read_expansion(request.window, request.window_key)
-    expansion = expand_hits(hits, policy, reader.sentences, needs_of(request.query), are_all=are_all)
+    expansion = expand_hits(hits, policy, reader.sentences, request.needs, are_all=are_all)
     expansion = await reader.read_around(expansion, request.k, request.max_tokens)
-    return SearchResult(found, are_all, expansion, reader)
+    return found, expansion, reader, are_all
+
+
+def _log(query: Query) -> None:
+    """Log what a query did."""
+    if not LOGGER.isEnabledFor(logging.DEBUG):
+        return
+    request, named, relevance = query.request, query.found.named, query.found.relevance
+    stages = ", ".join(f"{stage} {seconds:.3f}" for stage, seconds in query.seconds.items())
+    details = f"in {sum(query.seconds.values()):.3f} s ({stages})"
+    if named is not None:
+        details += f"; it names {listed([each.doc_id for each in named.documents])}"
+    if relevance is not None and relevance.probability is not None:
+        details += f"; relevance {relevance.probability:.2f}"
+        details += "" if relevance.supported else ", so nothing is returned"
+    LOGGER.debug(
+        "the query %s%s returned %s, of %s found around %s, %s",
+        shown(request.query),
+        " under a filter" if request.filter is not None else "",
+        counted(len(query.documents), "window"),
+        f"{len(query.windows):,}",
+        counted(len(query.expansion.hits), "hit"),
+        details,
+    )

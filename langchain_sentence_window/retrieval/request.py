@@ -11,6 +11,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.questions import Needs
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.store.bm25_index import BM25Index
 from langchain_sentence_window.windows.assembly import Order
@@ -31,6 +32,7 @@ class Request:
 
     Attributes:
         query: The question.
+        needs: What it needs.
         scope: The store, and what of it may be read.
         k: The most windows to return.
         fetch_k: The sentences to search at first.
@@ -48,10 +50,10 @@ class Request:
         search_kwargs: Further arguments of the store's search.
         bm25_index: Searches by words if the store can't.
         reranker: Ranks all windows before the best are taken; ``None`` for none.
-        name: The name of the retriever; ``None`` if it has none.
     """
 
     query: str
+    needs: Needs
     scope: Scope
     k: int
     fetch_k: int
@@ -68,7 +70,6 @@ class Request:
     search_kwargs: Mapping[str, Any]
     bm25_index: BM25Index | None
     reranker: BaseDocumentCompressor | None
-    name: str | None
 
     @property
     def filter(self) -> Any:

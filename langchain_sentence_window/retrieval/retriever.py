@@ -1,242 +1,46 @@
-"""`SentenceWindowRetriever`: search sentences, return the windows around them; open, count, copy and check an index."""
+"""`SentenceWindowRetriever`: adds documents, searches their sentences and returns the windows around them."""
 
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import Any, Self, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.indexing import DeleteResponse, UpsertResponse
+from langchain_core.indexing.base import DocumentIndex
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 
-from langchain_sentence_window._arguments import as_documents, as_documents_or_stream, check_order
+from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream, check_order
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
+from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.adapters.scope import check_binds
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.keys import checked_ids
+from langchain_sentence_window.documents.part_groups import Batch
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.store.check import StoreStats
+from langchain_sentence_window.store.backup import require_index
+from langchain_sentence_window.store.check import CheckResult, StoreStats
 from langchain_sentence_window.store.faiss_store import FaissStore
 
 from .call_settings import QueryMethods, with_configured
-from .document_methods import DocumentMethods
-from .index_settings import IndexSettings, read_index_settings, write_index_settings
-from .query import Query
+from .index_settings import IndexSettings, read_index_settings, with_settings_checked, write_index_settings
+from .indexing import Preparation, delete_documents
+from .ingest import ingest_batches, read_batches, with_text
+from .query import ask
 from .request import Request
 from .settings import CallSettings
-from .telemetry import observed, search_params
-
-if TYPE_CHECKING:
-    from langchain_core.indexing.base import DocumentIndex
-
-    from langchain_sentence_window.store.check import CheckResult
-
-    from .tracing.sentence_fate import SentenceFate
-    from .tracing.trace import Trace
+from .stored_sentences import join_documents
+from .tracing.explanation import explain
+from .tracing.sentence_outcome import SentenceOutcome, why
+from .tracing.trace import Trace
 
 
-class IndexMethods(QueryMethods):
-    """The methods of `SentenceWindowRetriever` for its store as a whole.
-
-    Those that copy, measure or check it need a `FaissStore`, and a retriever without a filter, which would bind only a
-    part of what they read.
-    """
-
-    @classmethod
-    def open(
-        cls,
-        path: str | PathLike[str],
-        embedding: Embeddings | None = None,
-        *,
-        read_only: bool = False,
-        neighbor_weights: Sequence[float] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Open an index on disk without embedding anything.
-
-        Args:
-            path: The folder of the index.
-            embedding: The embedder that the index was made with; ``None`` for the one that it remembers, see
-                `IndexSettings`.
-            read_only: Whether to leave the files unchanged, and refuse to add and delete documents.
-            neighbor_weights: Weights to use instead of the index's own; ``None`` keeps those.
-            **settings: The retriever's fields. They come before those that the index remembers.
-
-        Raises:
-            IndexNotFoundError: There is no index at the path.
-            IndexMismatchError: The index was made with another embedder or a newer version.
-            InvalidInputError: No embedder is given, and the index remembers none.
-            StoreError: The index is damaged, or what it remembers.
-        """
-        call = f"{cls.__name__}.open(path, embedding)"
-        check_order(embedding, path, call)
-        if embedding is not None:
-            checked_embedding(embedding)
-        FaissStore.check_exists(path)
-        remembered = read_index_settings(path)
-        if embedding is None:
-            if remembered.embedding is None:
-                raise InvalidInputError(
-                    f"embedding is None, and the index at {str(path)!r} doesn't remember its embedder; pass the one "
-                    f"that it was made with: {call}"
-                )
-            embedding = load_embedding(remembered.embedding)
-        settings = {**remembered.retriever, **settings}
-        cls._check_settings(embedding, settings)
-        store = FaissStore.open(path, embedding, neighbor_weights=neighbor_weights, read_only=read_only)
-        return cls(vectorstore=store, **settings)
-
-    @classmethod
-    async def aopen(
-        cls,
-        path: str | PathLike[str],
-        embedding: Embeddings | None = None,
-        *,
-        read_only: bool = False,
-        neighbor_weights: Sequence[float] | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Async version of `open`."""
-        return await ASYNC.in_thread(
-            cls.open, path, embedding, read_only=read_only, neighbor_weights=neighbor_weights, **settings
-        )
-
-    def close(self) -> None:
-        """Close the store, if it can be closed. Copies of the retriever share it.
-
-        Later calls of a closed `FaissStore` raise `StoreError`. Nothing needs to be saved first.
-        """
-        self.scope().adapter.close()
-
-    def __enter__(self) -> Self:
-        """Use the retriever in a ``with`` block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the store."""
-        self.close()
-
-    def __len__(self) -> int:
-        """Return the number of documents that `documents` lists.
-
-        Raises:
-            InvalidInputError: The store can't list what it holds.
-        """
-        scope = self.scope()
-        return run(scope.adapter.count_documents(BLOCKING, scope.filter))
-
-    def __bool__(self) -> bool:
-        """Return true, also for an empty index."""
-        return True
-
-    def backup(self, path: str | PathLike[str]) -> None:
-        """Copy the index into a folder, while others read and write, with the settings that it remembers.
-
-        See `FaissStore.backup`.
-
-        Args:
-            path: A folder that holds no index yet.
-
-        Raises:
-            StoreError: The folder holds an index already, or can't be written, or the settings are damaged.
-            InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
-        """
-        store = self._whole_store("backup")
-        settings = IndexSettings() if store.folder is None else read_index_settings(store.folder)
-        store.backup(path)
-        if settings != IndexSettings():
-            write_index_settings(path, settings)
-
-    async def abackup(self, path: str | PathLike[str]) -> None:
-        """Async version of `backup`."""
-        await ASYNC.in_thread(self.backup, path)
-
-    @staticmethod
-    def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
-        """Replace an index, whatever its state, with a backup, and what it remembers with what the backup does.
-
-        A backup that remembers nothing leaves the settings at the path as they are. See `FaissStore.restore`.
-
-        Args:
-            backup: A folder that `backup` made, or that of any closed index.
-            path: The folder of the index to replace; it is created if it doesn't exist.
-
-        Raises:
-            IndexNotFoundError: There is no index in the backup's folder.
-            StoreError: The backup is damaged, or the path can't be written.
-        """
-        settings = read_index_settings(backup)
-        FaissStore.restore(backup, path)
-        if settings != IndexSettings():
-            write_index_settings(path, settings)
-
-    def stats(self) -> StoreStats:
-        """Count the contents of the index and measure its size; see `StoreStats`.
-
-        Raises:
-            InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
-        """
-        return self._whole_store("stats").stats()
-
-    async def astats(self) -> StoreStats:
-        """Async version of `stats`."""
-        return await ASYNC.in_thread(self.stats)
-
-    def check(self) -> "CheckResult":
-        """Read everything that the index holds, and list what is wrong; see `FaissStore.check`.
-
-        The settings saved with the index are read too.
-
-        Raises:
-            InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
-        """
-        from .index_settings import with_settings_checked
-
-        store = self._whole_store("check")
-        result = store.check()
-        return result if store.folder is None else with_settings_checked(result, store.folder)
-
-    async def acheck(self) -> "CheckResult":
-        """Async version of `check`."""
-        return await ASYNC.in_thread(self.check)
-
-    @classmethod
-    def _check_settings(cls, embedding: Embeddings, settings: Any) -> SentenceSplitter:
-        """Check settings of a retriever whose store isn't made yet; return its splitter.
-
-        Raises:
-            InvalidInputError: One can't be used.
-        """
-        if "vectorstore" in settings:
-            raise InvalidInputError(
-                "vectorstore can't be set here, as a FaissStore is created; write "
-                "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
-            )
-        with FaissStore(checked_embedding(embedding)) as store:
-            return cls(vectorstore=store, **settings).splitter
-
-    def _whole_store(self, method: str) -> FaissStore:
-        """Return the store for a method that reads all of it.
-
-        Raises:
-            InvalidInputError: It isn't a `FaissStore`, or a filter binds.
-        """
-        scope = self.scope()
-        if not scope.adapter.is_whole_index:
-            raise InvalidInputError(
-                f"{method} needs a FaissStore, and this retriever's store is {scope.adapter.name}; use what that store "
-                "has for it"
-            )
-        if scope.filter is not None:
-            raise InvalidInputError(
-                f"{method} reads the whole index, and this retriever's filter allows only a part of it; call it on a "
-                "retriever without a filter"
-            )
-        return cast("FaissStore", self.vectorstore)
-
-
-class SentenceWindowRetriever(DocumentMethods, IndexMethods):
+class SentenceWindowRetriever(QueryMethods):
     """A retriever that searches single sentences and returns the windows around them, merged and cited.
 
     A window is an unbroken run of sentences of one section. No sentence is in two windows.
@@ -299,54 +103,256 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         return await cls._built(ASYNC, documents, embedding, where, settings)
 
     @classmethod
-    def from_texts(
+    def open(
         cls,
-        texts: Iterable[str],
-        embedding: Embeddings,
-        metadatas: Iterable[dict[str, Any]] | None = None,
+        path: str | PathLike[str],
+        embedding: Embeddings | None = None,
         *,
-        ids: Sequence[str] | None = None,
+        read_only: bool = False,
+        neighbor_weights: Sequence[float] | None = None,
         **settings: Any,
     ) -> Self:
-        """Index texts in a new `FaissStore`, each of them a document, and return a retriever for them.
+        """Open an index on disk without embedding anything.
 
         Args:
-            texts: The texts to index.
-            embedding: Embeds sentences and queries.
-            metadatas: One dict for each text; ``None`` for empty metadata. Texts of one source are its parts if they
-                have no ids, as for `from_documents`.
-            ids: The ``doc_id`` of each text; ``None`` for what its metadata says, or a hash of the text.
-            **settings: As for `from_documents`.
+            path: The folder of the index.
+            embedding: The embedder that the index was made with; ``None`` for the one that it remembers, see
+                `IndexSettings`.
+            read_only: Whether to leave the files unchanged, and refuse to add and delete documents.
+            neighbor_weights: Weights to use instead of the index's own; ``None`` keeps those.
+            **settings: The retriever's fields. They come before those that the index remembers.
 
         Raises:
-            InvalidInputError: The texts aren't strings, or there isn't one dict or id for each; or as for
-                `from_documents`. Nothing was created at the path.
-            StoreError: The path can't be used.
+            IndexNotFoundError: There is no index at the path.
+            IndexMismatchError: The index was made with another embedder or a newer version.
+            InvalidInputError: No embedder is given, and the index remembers none.
+            StoreError: The index is damaged, or what it remembers.
         """
-        return cls.from_documents(_as_documents(texts, metadatas, ids), embedding, **settings)
+        call = f"{cls.__name__}.open(path, embedding)"
+        check_order(embedding, path, call)
+        if embedding is not None:
+            checked_embedding(embedding)
+        require_index(path)
+        remembered = read_index_settings(path)
+        if embedding is None:
+            if remembered.embedding is None:
+                raise InvalidInputError(
+                    f"embedding is None, and the index at {str(path)!r} doesn't remember its embedder; pass the one "
+                    f"that it was made with: {call}"
+                )
+            embedding = load_embedding(remembered.embedding)
+        settings = {**remembered.retriever, **settings}
+        cls._check_settings(embedding, settings)
+        store = FaissStore.open(path, embedding, neighbor_weights=neighbor_weights, read_only=read_only)
+        return cls(vectorstore=store, **settings)
 
     @classmethod
-    async def afrom_texts(
+    async def aopen(
         cls,
-        texts: Iterable[str],
-        embedding: Embeddings,
-        metadatas: Iterable[dict[str, Any]] | None = None,
+        path: str | PathLike[str],
+        embedding: Embeddings | None = None,
         *,
-        ids: Sequence[str] | None = None,
+        read_only: bool = False,
+        neighbor_weights: Sequence[float] | None = None,
         **settings: Any,
     ) -> Self:
-        """Async version of `from_texts`."""
-        return await cls.afrom_documents(_as_documents(texts, metadatas, ids), embedding, **settings)
+        """Async version of `open`."""
+        return await ASYNC.in_thread(
+            cls.open, path, embedding, read_only=read_only, neighbor_weights=neighbor_weights, **settings
+        )
 
-    def as_document_index(self) -> "DocumentIndex":
+    def close(self) -> None:
+        """Close the store, if it can be closed. Copies of the retriever share it.
+
+        Later calls of a closed `FaissStore` raise `StoreError`. Nothing needs to be saved first.
+        """
+        self.scope().adapter.close()
+
+    def __enter__(self) -> Self:
+        """Use the retriever in a ``with`` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the store."""
+        self.close()
+
+    def __len__(self) -> int:
+        """Return the number of documents that `documents` lists.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        scope = self.scope()
+        return run(scope.adapter.count_documents(BLOCKING, scope.filter))
+
+    def __bool__(self) -> bool:
+        """Return true, also for an empty index."""
+        return True
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy the index and the settings that it remembers into a folder; others may read and write at the same time.
+
+        See `FaissStore.backup`.
+
+        Args:
+            path: A folder that holds no index yet.
+
+        Raises:
+            StoreError: The folder holds an index already, or can't be written, or the settings are damaged.
+            InvalidInputError: The store isn't a `FaissStore`, or the retriever has a filter.
+        """
+        store = self._whole_store("backup")
+        settings = IndexSettings() if store.folder is None else read_index_settings(store.folder)
+        store.backup(path)
+        if settings != IndexSettings():
+            write_index_settings(path, settings)
+
+    @staticmethod
+    def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
+        """Replace an index, even a damaged one, and the settings that it remembers with a backup.
+
+        A backup that remembers nothing leaves the settings at the path as they are. See `FaissStore.restore`.
+
+        Args:
+            backup: A folder that `backup` made, or that of any closed index.
+            path: The folder of the index to replace; it is created if it doesn't exist.
+
+        Raises:
+            IndexNotFoundError: There is no index in the backup's folder.
+            StoreError: The backup is damaged, or the path can't be written.
+        """
+        settings = read_index_settings(backup)
+        FaissStore.restore(backup, path)
+        if settings != IndexSettings():
+            write_index_settings(path, settings)
+
+    def stats(self) -> StoreStats:
+        """Count the contents of the index and measure its size; see `StoreStats`.
+
+        Raises:
+            InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
+        """
+        return self._whole_store("stats").stats()
+
+    def check(self) -> CheckResult:
+        """Read everything that the index holds, and list what is wrong; see `FaissStore.check`.
+
+        The settings saved with the index are read too.
+
+        Raises:
+            InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
+        """
+        store = self._whole_store("check")
+        result = store.check()
+        return result if store.folder is None else with_settings_checked(result, store.folder)
+
+    def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:
+        """Index documents; each replaces the document of the same ``doc_id``.
+
+        Pages, elements, rows and chunks of one source are parts of one document, and are joined first. Parts that are
+        given alone are added to those that the store has.
+
+        A list is stored all at once. An iterator, such as ``loader.lazy_load()``, may be of any length: it is read and
+        stored in batches of about a million characters, none of which splits a document. An error leaves the batches
+        before it stored, and its notes say so. To go on, call again with the rest, or with all: texts that have a
+        vector in a `FaissStore` aren't embedded again.
+
+        Args:
+            documents: The documents; of an iterator, the parts of a document one after the other. Each is named by its
+                id, else by ``doc_id`` in its metadata, else by its source, else by a hash of its text. So several texts
+                of one source need ids, unless they are its parts.
+            show_progress: Whether to show a progress bar while embedding.
+
+        Returns:
+            The ``doc_id`` of each document, in order.
+
+        Raises:
+            InvalidInputError: Two documents have the same id, one isn't a Document, or the filter forbids one or
+                what it would replace. Nothing was stored of a list, or of the batch.
+        """
+        given = as_documents_or_stream(documents, is_async=False)
+        return run(self._add(BLOCKING, given, show_progress=show_progress))
+
+    async def aadd_documents(self, documents: Iterable[Document] | AsyncIterable[Document]) -> list[str]:
+        """Async version of `add_documents`, which takes async iterators too."""
+        return await self._add(ASYNC, as_documents_or_stream(documents, is_async=True))
+
+    def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
+        """List the documents in the store: their names, sources, titles, counts, and when they were added.
+
+        Args:
+            filter: Narrows the retriever's own filter. A document of which it lets through a part is listed with that
+                part's sentences and pages.
+            source: The source that their metadata names, such as a path or an address; ``None`` for any.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds, or the filter can't be read.
+        """
+        scope = self.scope(filter)
+        wanted = None if source is None else _source_as_string(source)
+        return run(scope.adapter.list_documents(BLOCKING, scope.filter, wanted))
+
+    async def adocuments(
+        self, filter: Any = None, *, source: str | PathLike[str] | None = None
+    ) -> list[IndexedDocument]:
+        """Async version of `documents`."""
+        scope = self.scope(filter)
+        wanted = None if source is None else _source_as_string(source)
+        return await arun(lambda io: scope.adapter.list_documents(io, scope.filter, wanted))
+
+    def delete(
+        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
+    ) -> int:
+        """Delete whole documents: by their ``doc_id``, their source, or a filter. All that are given must fit.
+
+        Documents that don't exist, or that the retriever's own filter forbids, are ignored.
+
+        Args:
+            ids: The ``doc_id`` of each document.
+            source: The source that their metadata names, such as a path or an address.
+            filter: Narrows the retriever's own filter. A document is deleted if all its sentences match.
+
+        Returns:
+            The number of documents deleted.
+
+        Raises:
+            InvalidInputError: There is no list of ids, no source and no filter; or a filter allows only a part of a
+                document, or can't be read; or the store can't list what it holds. Nothing was deleted.
+        """
+        return len(run(self._delete(BLOCKING, ids, source, filter)))
+
+    async def adelete(
+        self, ids: Sequence[str] | None = None, *, source: str | PathLike[str] | None = None, filter: Any = None
+    ) -> int:
+        """Async version of `delete`."""
+        return len(await self._delete(ASYNC, ids, source, filter))
+
+    def get(self, ids: Sequence[str]) -> list[Document]:
+        """Read whole documents by their ``doc_id``, joined from their sentences.
+
+        Documents that don't exist, or of which the filter forbids any part, are left out.
+
+        Returns:
+            The documents, each with its text from the first sentence to the last, ``source[start_index:end_index]``.
+            If it was joined from parts, ``parts`` in its metadata has the span of each.
+
+        Raises:
+            IncompleteWindowError: The store can't fetch by id, or lacks sentences.
+        """
+        return run(join_documents(BLOCKING, self.scope(), checked_ids(ids)))
+
+    async def aget(self, ids: Sequence[str]) -> list[Document]:
+        """Async version of `get`."""
+        wanted = checked_ids(ids)
+        return await arun(lambda io: join_documents(io, self.scope(), wanted))
+
+    def as_document_index(self) -> DocumentIndex:
         """Return an object that LangChain's ``index()`` and ``aindex()`` take in place of a vector store.
 
         Examples:
             >>> index(documents, record_manager, retriever.as_document_index(), cleanup="full")  # doctest: +SKIP
         """
-        from .document_index import WindowDocumentIndex
-
-        return WindowDocumentIndex(retriever=self)
+        return _WindowDocumentIndex(retriever=self)
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Find the windows for a question.
@@ -366,7 +372,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """Async version of `invoke`."""
         return await super().ainvoke(input, config, **with_configured(config, kwargs))
 
-    def explain(self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]) -> "Trace":
+    def explain(self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]) -> Trace:
         """Run a query and record what became of every hit and window.
 
         Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, one by meaning alone
@@ -378,18 +384,14 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             **settings: The settings of this call, as for `invoke`.
 
         Returns:
-            The trace. ``print`` it, show it in a notebook, or call its ``to_dict``.
+            The trace. ``print`` it, or call its ``to_dict``.
         """
-        from .tracing.explanation import explain
-
         return run(explain(BLOCKING, self._configured_request(query, config, settings)))
 
     async def aexplain(
         self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]
-    ) -> "Trace":
+    ) -> Trace:
         """Async version of `explain`."""
-        from .tracing.explanation import explain
-
         return await arun(lambda io: explain(io, self._configured_request(query, config, settings)))
 
     def why(
@@ -399,7 +401,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         sentence: int,
         config: RunnableConfig | None = None,
         **settings: Unpack[CallSettings],
-    ) -> "SentenceFate":
+    ) -> SentenceOutcome:
         """Find out what became of one sentence in a query, and what would have returned it.
 
         Use it to ask why a sentence isn't found. It searches deeper by meaning and by words. Then it runs the query
@@ -413,17 +415,14 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             config: The configuration of the run, as for `invoke`.
             **settings: The settings of the call, as for `invoke`.
 
-        Returns: The fate of the sentence. ``print`` it, or call its ``to_dict``. A sentence that the retriever's own
+        Returns: What became of the sentence; ``print`` it, or call its ``to_dict``. A sentence that the retriever's own
         filter forbids is treated as one that doesn't exist.
 
         Raises:
             InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.
         """
-        from .tracing.sentence_fate import checked_key, why
-
-        key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
-        return run(why(BLOCKING, request, self.scope(), key))
+        return run(why(BLOCKING, request, self.scope(), doc_id, sentence))
 
     async def awhy(
         self,
@@ -432,38 +431,35 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         sentence: int,
         config: RunnableConfig | None = None,
         **settings: Unpack[CallSettings],
-    ) -> "SentenceFate":
+    ) -> SentenceOutcome:
         """Async version of `why`."""
-        from .tracing.sentence_fate import checked_key, why
-
-        key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
-        return await arun(lambda io: why(io, request, self.scope(), key))
+        return await arun(lambda io: why(io, request, self.scope(), doc_id, sentence))
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        asked = Query(BLOCKING, self._request(query, settings), run_manager.get_child())
-        with observed(asked):
-            run(asked.run())
-        return asked.documents
+        return run(ask(BLOCKING, self._request(query, settings), run_manager.get_child()))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        async def ask(io: IO) -> list[Document]:
-            asked = Query(io, self._request(query, settings), run_manager.get_child())
-            with observed(asked):
-                await asked.run()
-            return asked.documents
-
-        return await arun(ask)
+        return await arun(lambda io: ask(io, self._request(query, settings), run_manager.get_child()))
 
     def _configured_request(self, query: str, config: RunnableConfig | None, settings: CallSettings) -> Request:
         return self._request(query, cast("CallSettings", with_configured(config, settings)))
 
     def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
-        return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
+        params = super()._get_ls_params(**kwargs)
+        params["ls_vector_store_provider"] = type(self.vectorstore).__name__
+        embedding = adapter_of(self.vectorstore).embedding
+        if embedding is not None:
+            params["ls_embedding_provider"] = type(embedding).__name__
+            # The first name is langchain-huggingface's, the second that of most others.
+            model = getattr(embedding, "model_name", None) or getattr(embedding, "model", None)
+            if isinstance(model, str):
+                params["ls_embedding_model"] = model
+        return params
 
     @classmethod
     async def _built(
@@ -476,8 +472,6 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         *,
         show_progress: bool = False,
     ) -> Self:
-        from .ingest import read_batches, with_text
-
         # All arguments are checked, and the beginning of a stream is read, before anything is created.
         given = as_documents_or_stream(documents, is_async=io is ASYNC)
         join = cls._check_settings(embedding, settings).join_parts
@@ -489,17 +483,115 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             await io.in_thread(store.save)
         return retriever
 
+    async def _delete(
+        self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any
+    ) -> Sequence[str]:
+        check_binds(filter)
+        names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
+        scope, wanted = self.scope(filter), None if source is None else _source_as_string(source)
+        return await delete_documents(io, scope, names, source=wanted, bm25_index=self.bm25_index)
 
-def _as_documents(texts: object, metadatas: object, ids: object) -> list[Document]:
-    """Return Documents of texts.
+    async def _add(
+        self,
+        io: IO,
+        given: DocumentStream,
+        *,
+        batches: AsyncIterator[Batch] | None = None,
+        show_progress: bool = False,
+    ) -> list[str]:
+        """Add documents, of which batches may have been read already."""
+        scope = self.scope()
+        batches = batches or read_batches(io, given, self.splitter.join_parts)
+        prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)
+        how: Any = {"bm25_index": self.bm25_index, "is_list": isinstance(given, list), "show_progress": show_progress}
+        return await ingest_batches(io, scope, batches, prepare, **how)
+
+    @classmethod
+    def _check_settings(cls, embedding: Embeddings, settings: Any) -> SentenceSplitter:
+        """Check settings of a retriever whose store isn't made yet; return its splitter.
+
+        Raises:
+            InvalidInputError: One can't be used.
+        """
+        if "vectorstore" in settings:
+            raise InvalidInputError(
+                "vectorstore can't be set here, as a FaissStore is created; write "
+                "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
+            )
+        with FaissStore(checked_embedding(embedding)) as store:
+            return cls(vectorstore=store, **settings).splitter
+
+    def _whole_store(self, method: str) -> FaissStore:
+        """Return the store for a method that reads all of it.
+
+        Raises:
+            InvalidInputError: It isn't a `FaissStore`, or a filter binds.
+        """
+        scope = self.scope()
+        if not scope.adapter.is_whole_index:
+            raise InvalidInputError(
+                f"{method} needs a FaissStore, and this retriever's store is {scope.adapter.name}; use what that store "
+                "has for it"
+            )
+        if scope.filter is not None:
+            raise InvalidInputError(
+                f"{method} reads the whole index, and this retriever's filter allows only a part of it; call it on a "
+                "retriever without a filter"
+            )
+        return cast("FaissStore", self.vectorstore)
+
+
+def _source_as_string(source: object) -> str:
+    """Return a source as metadata has it.
 
     Raises:
-        InvalidInputError: There isn't one dict or id for each text, or one of them isn't what it should be.
+        InvalidInputError: It isn't a string or a path.
     """
-    documents = as_documents(texts, metadatas)
-    if ids is None:
-        return documents
-    names = checked_ids(ids)
-    if len(names) != len(documents):
-        raise InvalidInputError(f"got {len(names)} ids for {len(documents)} texts; give one for each")
-    return [document.model_copy(update={"id": id_}) for document, id_ in zip(documents, names, strict=True)]
+    if isinstance(source, str | PathLike):
+        return str(source)
+    raise InvalidInputError(f"source is {shown(source)}; give the source in the documents' metadata as a string")
+
+
+class _WindowDocumentIndex(DocumentIndex):
+    """A retriever in the form that LangChain's ``index()`` writes to.
+
+    ``index()`` names each document by a hash of its text and metadata.
+
+    Attributes:
+        retriever: The retriever that does the work.
+    """
+
+    # Not the retriever itself, as `DocumentIndex` is in beta and may change.
+    retriever: SentenceWindowRetriever
+
+    def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
+        """Add documents with the retriever's ``add_documents``."""
+        return UpsertResponse(succeeded=self.retriever.add_documents(items, **kwargs), failed=[])
+
+    async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
+        """Async version of `upsert`."""
+        return UpsertResponse(succeeded=await self.retriever.aadd_documents(items, **kwargs), failed=[])
+
+    def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> DeleteResponse:
+        """Delete documents with the retriever's ``delete``."""
+        deleted = self.retriever.delete(ids, **kwargs)
+        return DeleteResponse(num_deleted=deleted, num_failed=0, failed=[])
+
+    async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> DeleteResponse:
+        """Async version of `delete`."""
+        deleted = await self.retriever.adelete(ids, **kwargs)
+        return DeleteResponse(num_deleted=deleted, num_failed=0, failed=[])
+
+    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
+        """Read documents with the retriever's ``get``."""
+        return self.retriever.get(ids, **kwargs)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Any
+    ) -> list[Document]:
+        return self.retriever.invoke(query, {"callbacks": run_manager.get_child()}, **settings)
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Any
+    ) -> list[Document]:
+        return await self.retriever.ainvoke(query, {"callbacks": run_manager.get_child()}, **settings)

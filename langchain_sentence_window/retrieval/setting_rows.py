@@ -15,7 +15,7 @@ from .expansion import WindowSetting, read_expansion
 
 
 def traced(value: Any) -> Any:
-    """Return a value as a trace shows it: as JSON can hold it, and objects by what they are called.
+    """Return a value as a trace shows it: as JSON can hold it, and objects by their names.
 
     An object may hold a key, so no more is shown of it.
     """
@@ -30,28 +30,19 @@ def traced(value: Any) -> Any:
     return value
 
 
-def traced_filter(value: Any) -> Any:
-    """Return a filter as a trace shows it: as Python writes it if JSON can't hold it."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return repr(value)
-    return value
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Say of a setting what there is to say beside the name, type, default and meaning of its field.
+    """Metadata of a setting, in addition to the name, type, default and meaning of its field.
 
     Attributes:
         check: Returns a valid value or raises `InvalidInputError`; ``None`` if the type says enough.
         is_of_call: Whether a call may give it.
-        is_own_if_none: Whether ``None`` in a call stands for the retriever's own.
+        is_own_if_none: Whether ``None`` in a call means the retriever's own value.
         is_remembered: Whether an index may remember it. A filter isn't: what may be read mustn't depend on a file
-            beside the data.
+            next to the data.
         is_ours: Whether it means nothing to any store's search, so that ``search_kwargs`` can't mean it.
-        names: What other retrievers of LangChain and LlamaIndex call it, parted by spaces.
-        typed: What the command takes for it, as people type it; empty if it can't be typed.
+        names: Its names in other retrievers of LangChain and LlamaIndex, separated by spaces.
+        typed: The values that the command accepts, in words; empty if it can't be typed.
         option: The command's own option for it; empty if only ``--set`` gives it.
         control: What a form asks it with; empty if none shows it.
         label: Its label there.
@@ -62,7 +53,7 @@ class Setting:
         is_advanced: Whether few people change it, so that a form folds it in.
         advice: What a page says of it if nothing is found; empty if it leaves nothing out.
         traced: Returns its value as a trace shows it; ``None`` if it isn't of a query.
-        page: The page of the documentation that tells more, seen from ``docs/``.
+        page: The page of the documentation that explains it, relative to ``docs/``.
     """
 
     check: Check | None = None

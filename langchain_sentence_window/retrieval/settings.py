@@ -47,7 +47,6 @@ from .setting_rows import (
     checked_ranking,
     checked_situate,
     checked_window,
-    traced_filter,
 )
 
 _COUNT = "a whole number, 1 or more"
@@ -252,7 +251,6 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             "filter.",
             is_advanced=True,
             advice="A filter is set, so only some of the documents are searched. Widen it or remove it.",
-            traced=traced_filter,
             page="how-to/filter.md",
         ),
     ] = None

@@ -18,10 +18,10 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 10
-"""The most attempts at a read of a store that can't tell whether it was written meanwhile, or lacks a sentence."""
+"""The most attempts to read a store where a concurrent write and a missing sentence look the same."""
 
 MAX_BUSY = 100
-"""The most attempts at a read of a store that can tell. Hardly any needs a third."""
+"""The most attempts to read a store that detects concurrent writes. Hardly any read needs a third."""
 
 
 async def in_one_state(scope: Scope, read: Callable[[Scope], Awaitable[T]]) -> T:
@@ -32,8 +32,8 @@ async def in_one_state(scope: Scope, read: Callable[[Scope], Awaitable[T]]) -> T
         read: Searches and reads in the scope that it is given.
 
     Raises:
-        IncompleteWindowError: The store lacks something, whatever is written to it.
-        StoreChangedError: A state never lasts as long as it takes to search it.
+        IncompleteWindowError: The store lacks something, also without a concurrent write.
+        StoreChangedError: The store is written faster than it can be read.
     """
     attempt = 0
     while True:
@@ -96,7 +96,8 @@ async def read_document_sentences(io: IO, scope: Scope, doc_id: str) -> tuple[Se
     """Read the sentences of a document that the filter lets through.
 
     Returns:
-        The sentences, in order, and whether they are all that the document has. None if there is no such document.
+        The sentences, in order, and whether they are all that the document has. No sentences if there is no such
+        document.
 
     Raises:
         IncompleteWindowError: The store can't fetch by id.

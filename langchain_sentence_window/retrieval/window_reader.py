@@ -155,24 +155,19 @@ class WindowReader:
         scope, inline = self.scope, self.inline
         wanted = self._ask_for(keys)
         found = await scope.sentences(self.io, wanted) if wanted else {}
-        if found is None and scope.filter is not None and inline.keys() >= set(wanted):
-            read = await scope.find(self.io, wanted, inline[wanted[0]].text)
-            found = by_key(map(scope.adapter.read, read))
+        if found is None and scope.filter is not None:
+            # Inline windows may hold sentences that the filter forbids.
+            raise InvalidInputError(
+                f"{scope.adapter.name} can't fetch by id, so the filter can't be applied to the sentences around hits; "
+                "ask with window=0, or write an adapter with the method select"
+            )
         if found is None:
             doc_id, index = next(key for key in wanted if key not in inline)
-            cause, cure = (
-                (
-                    f"no inline window holds sentence {index} of document {doc_id!r}",
-                    "ask with a smaller window, or index with a larger inline_window of SentenceSplitter",
-                )
-                if inline
-                else (
-                    "its sentences carry no inline windows",
-                    "use a store with get_by_ids, or index with SentenceWindowRetriever(splitter=SentenceSplitter("
-                    "inline_window=2), ...)",
-                )
+            raise IncompleteWindowError(
+                f"{scope.adapter.name} can't fetch documents by id, and no inline window holds sentence {index} of "
+                f"document {doc_id!r}; use a store with get_by_ids, ask with a smaller window, or index with a larger "
+                "window in the sentences: SentenceWindowRetriever(splitter=SentenceSplitter(inline_window=2), ...)"
             )
-            raise IncompleteWindowError(f"{scope.adapter.name} can't fetch documents by id, and {cause}; {cure}")
         if not found and self.found.keys() & set(wanted):
             raise IncompleteWindowError(
                 f"{scope.adapter.name} returned none of {len(wanted)} sentences by their ids, though its search had "

@@ -107,7 +107,7 @@ ELLIPSIS = "…"
 """The mark at the end of a title that was cut."""
 
 _WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
-# Bold marks around all of the line, and none inside; a colon may stand on either side of the last one.
+# Bold marks around the whole line, without others inside; a colon may come before or after the last one.
 _BOLD = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)((?:(?!\*\*|__).)+)(?<=\S)\1:?")
 _MIN_TITLELETTERS = 2
 # A question in bold is a heading, as in lists of frequently asked questions.
@@ -134,14 +134,14 @@ def is_underlined_title(line: str, underline: str) -> bool:
 
     Args:
         line: The one line above the underline, without white space around it.
-        underline: Equals signs or hyphens. A few hyphens may be a rule, which stands below sentences.
+        underline: Equals signs or hyphens. A few hyphens may be a rule below a sentence.
     """
     may_be_rule = underline.startswith("-") and len(underline) < len(line) // 2
     return len(line) <= MAX_HEADING_CHARS and not (may_be_rule and _SENTENCE_END.search(line))
 
 
 def bold_title(line: str) -> str:
-    """Return the title of a line that is wholly bold, such as ``**Fees:**``; an empty string if it is no title.
+    """Return the title of a line that is wholly bold, such as ``**Fees:**``; an empty string if it isn't a title.
 
     Args:
         line: The line, without white space around it.

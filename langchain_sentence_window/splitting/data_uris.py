@@ -1,17 +1,17 @@
-r"""Data URIs, such as pictures in base64, which are no text.
+r"""Data URIs, such as pictures in base64, which aren't text.
 
 =====================================================  ===================================
 form                                                   from
 =====================================================  ===================================
 ``![alt](data:…)``, ``[text](data:…)``, ``[x]: data:``  Markdown
 ``<img src="data:…">``                                 HTML
-``url(data:…)``, ``url("data:image/svg+xml,<svg …")``  CSS
+``url(data:…)``                                        CSS
 ``"image/png": "iVBOR…"``                              notebooks, and other JSON
 =====================================================  ===================================
 
-What follows the comma is in base64, perhaps over several lines, or percent-encoded, or SVG as it is written. A short
-one is an example in a text about data URIs, or a part of a program that makes one, and stays text. So does base64 that
-nothing introduces, as it may be a key or a checksum that someone looks for.
+The data after the comma is in base64, perhaps over several lines, or percent-encoded. A short URI is an example in a
+text about data URIs, or a part of a program that makes one, and stays text. So does base64 that nothing introduces: it
+may be a key or a checksum that someone looks for.
 """
 
 import re
@@ -24,16 +24,16 @@ from langchain_sentence_window._primitives import Span
 from .blocks import has_word
 
 MIN_DATA_CHARS = 32
-"""The fewest characters after the comma of a data URI that is no text."""
+"""The fewest characters after the comma of a data URI; a shorter one is text."""
 
 MIN_LINE_CHARS = 40
-"""The fewest characters of a line of base64 after which another line goes on."""
+"""The fewest characters of a line of base64 that may continue in the next line."""
 
 MAX_TAG_CHARS = 500
 """Characters of a tag before a data URI in it, and after it."""
 
 STAND_IN = "\ufdd0"
-"""What hides a data URI: a noncharacter, which no text holds, no format marks anything with, and addresses may hold."""
+"""Replaces a data URI: a noncharacter, which isn't in texts, isn't markup, and is allowed in addresses."""
 
 _TYPES = r"(?:application|audio|chemical|font|image|message|model|multipart|text|video)/[\w.+-]{1,100}+"
 _PARAMETERS = r"(?:\s?;\s?(?!base64\b)[\w.!#$&^-]{1,50}+(?:=(?:\"[^\"\n]{0,100}+\"|[^;,\s\"]{0,100}+))?){0,9}+"
@@ -61,23 +61,19 @@ _TAG_BEFORE = re.compile(r"<[a-zA-Z][^<>]*+")
 _TAG_AFTER = re.compile(r"[^<>]*+>")
 _LABEL = re.compile(r"[ ]{0,3}\[[^\[\]\n]++\]:[ \t]*+<?")
 _ENCODED = re.compile(r"(?:[^\s()\"'`<>\\]++|\([^\s()\"'`<>\\]*+\))++")
-_SVG = re.compile(r"(?:<|%3C)(?:[?!]|svg\b)", re.IGNORECASE)
-_MARKED_UP = re.compile(r"<|%3C", re.IGNORECASE)
-_BLANK_LINE = r"|(?P<blank>\n[ \t\r]*\n)"
 
 
 def find_data_uris(text: str) -> list[Span]:
     """Return the spans of the data URIs of a text, in order, each with the tag, the label or the key that it is for."""
     found: list[Span] = []
-    unclosed: dict[str, int] = {}
     at = 0
     while head := _HEAD.search(text, at):
         at = head.end()
         if head["base64"] or head[0][0] == '"':
-            lines = (_LIST_OF_LINES if head["list"] else _LINES).match(text, at)
-            end = lines.end() if lines else at
+            data = (_LIST_OF_LINES if head["list"] else _LINES).match(text, at)
         else:
-            end = _encoded_end(text, head.start(), at, unclosed)
+            data = _ENCODED.match(text, at)
+        end = at + len(data[0].rstrip(".,;:!?")) if data else at
         if end - at >= MIN_DATA_CHARS:
             low = max(found[-1][1] if found else 0, head.start() - MAX_TAG_CHARS)
             found.append(_with_markup(text, head.start(), end, low))
@@ -125,45 +121,10 @@ _LAST_LINE = re.compile(r"(?<=[^\W_])(?:[^\w\n]|_)*+(?=\n[\W_]*+\Z)")
 
 
 def _with_markup(text: str, start: int, end: int, low: int) -> Span:
-    """Return the span of a URI with the tag around it, or the label that it defines, from ``low`` on."""
+    """Return the span of a URI with the tag around it, or with the label that it defines, from ``low`` on."""
     tag = text.rfind("<", low, start)
-    if (
-        tag >= 0
-        and _TAG_BEFORE.fullmatch(text, tag, start)
-        and (rest := _TAG_AFTER.match(text, end, end + MAX_TAG_CHARS))
-    ):
+    is_in_tag = tag >= 0 and _TAG_BEFORE.fullmatch(text, tag, start)
+    if is_in_tag and (rest := _TAG_AFTER.match(text, end, end + MAX_TAG_CHARS)):
         return tag, rest.end()
     label = _LABEL.fullmatch(text, max(low, text.rfind("\n", low, start) + 1), start)
     return (label.start() if label else start), end
-
-
-def _encoded_end(text: str, start: int, at: int, unclosed: dict[str, int]) -> int:
-    """Return where data ends that isn't in base64.
-
-    Args:
-        text: The text.
-        start: Where the URI begins.
-        at: Where its data begins.
-        unclosed: By what closes data, up to where nothing does, so that it isn't looked for twice.
-    """
-    if _MARKED_UP.match(text, at):  # it may hold white space
-        quote = text[start - 1 : start]
-        if quote in ('"', "'"):
-            closing = "\\\\" + quote if text[start - 2 : start - 1] == "\\" else quote
-            if (end := _closing(text, at, closing, unclosed)) is not None:
-                return end[0]
-        if _SVG.match(text, at) and (end := _closing(text, at, r"</svg\s*>|%3C/svg\s*%3E", unclosed)) is not None:
-            return end[1]
-    encoded = _ENCODED.match(text, at)
-    return at + len(encoded[0].rstrip(".,;:!?")) if encoded else at
-
-
-def _closing(text: str, at: int, closing: str, unclosed: dict[str, int]) -> Span | None:
-    """Return the span of what closes data before the next blank line."""
-    if at < unclosed.get(closing, 0):
-        return None
-    match = re.compile(closing + _BLANK_LINE, re.IGNORECASE).search(text, at)
-    if match is None or match["blank"]:
-        unclosed[closing] = len(text) if match is None else match.end()
-        return None
-    return match.span()

@@ -1,7 +1,7 @@
-"""Sentence engines of other libraries, behind the structure layer of this package.
+"""Sentence engines: NLTK's Punkt, sentencex, or a function of the user, which split one paragraph into sentences.
 
-Each takes the text of one paragraph and returns the spans of its sentences. Those of sentencex are joined where a
-sentence clearly goes on: before a small letter, after an abbreviation, and around quotations.
+Sentences of sentencex are joined where one clearly continues: before a small letter, after an abbreviation, and around
+quotations.
 """
 
 import re
@@ -18,7 +18,7 @@ from langchain_sentence_window._validation import as_integer, checked_callback
 from langchain_sentence_window.errors import InvalidInputError
 
 from .joints import CLOSING, OPENING, STOPS, first_letter, in_speech, is_small, settled
-from .languages import Language, is_known, known_languages, language_words, load_language, unknown_code
+from .languages import Language, is_known, known_languages, language_words, unknown_code
 from .parsers import Structure
 from .rules import LABEL, MARKER, is_casual, last_word
 
@@ -35,7 +35,6 @@ class Ruleset:
             Empty if this package has no list of them.
         engine: Finds the sentences of a paragraph; ``None`` for the rules of this package.
         structure: The structure of a text, or a parser that finds its blocks.
-        min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `langchain_sentence_window.splitting.lengths`. ``None`` for
             no limit.
         max_piece_chars: Characters; a longer sentence of prose is cut into pieces, unless it introduces others.
@@ -45,7 +44,6 @@ class Ruleset:
     words: Language
     engine: Engine | None = None
     structure: Structure = "auto"
-    min_chars: int = 0
     max_chars: int | None = None
     max_piece_chars: int | None = None
 
@@ -57,33 +55,11 @@ MAX_PIECE_CHARS = 10_000
 _MIN_ADVANCE, _MAX_ADVANCE = 2_500, 7_500
 
 
-def punkt(language: str) -> Engine:
-    """Make an engine of NLTK's Punkt with the abbreviations of this package, so nothing is downloaded.
-
-    Kiss & Strunk, "Unsupervised Multilingual Sentence Boundary Detection", Computational
-    Linguistics 32:4, 2006.
-    """
-    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
-
-    words = load_language(language)
-
-    def cut(text: str) -> Iterable[Span]:
-        # Made for each paragraph: parameters grow when they are read. If they were shared, a text's sentences would
-        # depend on earlier texts and on other threads.
-        parameters = PunktParameters()
-        parameters.abbrev_types = set(words.abbreviations | words.closing | words.times | words.soft)
-        parameters.sent_starters = set(words.starters)
-        spans: Iterable[Span] = PunktSentenceTokenizer(parameters).span_tokenize(text)
-        return spans
-
-    return cut
-
-
-def sentencex(language: str) -> Engine:
+def _sentencex(language: str) -> Engine:
     """Make an engine of Wikimedia's sentencex, which has rules for some 240 languages.
 
     Raises:
-        InvalidInputError: It has no rules for the language, nor for one near to it.
+        InvalidInputError: It has no rules for the language or a similar one.
         MissingExtraError: It isn't installed.
     """
     if not is_known(language):
@@ -93,7 +69,7 @@ def sentencex(language: str) -> Engine:
 
     def cut(text: str) -> Iterable[Span]:
         starts = [found["start_index"] for found in find(language, encodable(text))]
-        return list(pairwise([*_mended(text, starts, words), len(text)]))
+        return list(pairwise([*_mended_starts(text, starts, words), len(text)]))
 
     return in_pieces(cut)
 
@@ -103,8 +79,8 @@ _MAX_MARKER_CHARS = 8
 _NUMBER_AT_END = re.compile(r"\d[\d.,]*\.\s+(?=[^\W\d_])")
 
 
-def _mended(text: str, starts: Sequence[int], words: Language) -> Iterator[int]:
-    """Yield those beginnings of sentences before which none goes on."""
+def _mended_starts(text: str, starts: Sequence[int], words: Language) -> Iterator[int]:
+    """Yield sentence starts that don't continue an earlier sentence."""
     casual = is_casual(text, words)
     sentence = 0
     yield from starts[:1]
@@ -128,7 +104,7 @@ def _mended(text: str, starts: Sequence[int], words: Language) -> Iterator[int]:
 
 
 def _sentence_goes_on(text: str, sentence: int, at: int, words: Language, *, casual: bool) -> bool:
-    """Return whether a sentence goes on before a small letter, or after a stop that only ends an abbreviation."""
+    """Return whether a sentence continues: before a small letter, or after a stop that only ends an abbreviation."""
     end = at
     while text[end - 1].isspace():
         end -= 1
@@ -157,40 +133,54 @@ def _abbreviates(text: str, sentence: int, stop: int, at: int, words: Language) 
     return words.abbreviates(word) and word.lower() not in words.numbered
 
 
-def nupunkt(language: str) -> Engine:
-    """Make an engine of nupunkt: Punkt with abbreviations of American legal texts, for English only.
+def _punkt(language: str) -> Engine:
+    """Make an engine of NLTK's Punkt with the abbreviations of this package, so nothing is downloaded.
+
+    Kiss & Strunk, "Unsupervised Multilingual Sentence Boundary Detection", Computational Linguistics 32:4, 2006.
 
     Raises:
-        InvalidInputError: The language isn't English.
-        MissingExtraError: It isn't installed.
+        InvalidInputError: This package has no abbreviations of the language.
     """
-    if language != "en":
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
+    if language not in known_languages():
         raise InvalidInputError(
-            f'engine="nupunkt" knows English only, and language is {language!r}; use engine="sentencex"'
+            f'engine="punkt" has abbreviations for {", ".join(known_languages())}, and language is {shown(language)}; '
+            'use engine="sentencex"'
         )
-    return in_pieces(of_extra("nupunkt", "nupunkt", "nupunkt").sent_spans)
+    words = language_words(language)
+
+    def cut(text: str) -> Iterable[Span]:
+        # Made for each paragraph: reading adds to the parameters, so if they were shared, a text's sentences would
+        # depend on earlier texts and on other threads.
+        parameters = PunktParameters()
+        parameters.abbrev_types = set(words.abbreviations | words.closing | words.times | words.soft)
+        parameters.sent_starters = set(words.starters)
+        spans: Iterable[Span] = PunktSentenceTokenizer(parameters).span_tokenize(text)
+        return spans
+
+    return cut
 
 
-def knows(engine: str | None, language: str) -> bool:
-    """Return whether the engine of a name has rules for a language."""
-    return (engine != "punkt" or language in known_languages()) and (engine != "nupunkt" or language == "en")
+_ENGINES: Mapping[str, Callable[[str], Engine]] = {"punkt": _punkt, "sentencex": _sentencex}
 
 
 def make_engine(engine: str | Engine, language: str) -> Engine:
-    """Make the engine of a name, or wrap a callable so that its spans are checked.
+    """Make the engine of a name for a language, or wrap a callable so that its spans are checked.
 
     Raises:
-        InvalidInputError: There is no engine of that name, or it doesn't know the language.
-        MissingExtraError: Its library isn't installed.
+        InvalidInputError: There is no such engine, or it doesn't support the language.
+        MissingExtraError: sentencex isn't installed.
     """
     if callable(engine):
-        return partial(_check_engine_spans, checked_callback("engine", engine, "a text"))
-    if not isinstance(engine, str) or engine not in ENGINES:
-        raise InvalidInputError(f"engine is {shown(engine)}; there are {', '.join(ENGINES)}, and any callable")
-    return ENGINES[engine](language)
+        return partial(_checked_spans, checked_callback("engine", engine, "a text"))
+    if not isinstance(engine, str) or engine not in _ENGINES:
+        names = ", ".join(_ENGINES)
+        raise InvalidInputError(f"engine is {shown(engine)}; it must be one of {names}, a callable or None")
+    return _ENGINES[engine](language)
 
 
-def _check_engine_spans(engine: Engine, text: str) -> Iterator[Span]:
+def _checked_spans(engine: Engine, text: str) -> Iterator[Span]:
     """Yield the spans that a user's engine returns, after checking them."""
     returned: object = engine(text)
     if isinstance(returned, str | bytes | Mapping) or not isinstance(returned, Iterable):
@@ -227,23 +217,14 @@ def in_pieces(cut: Engine) -> Engine:
             piece = text[at : at + MAX_PIECE_CHARS]
             is_last = at + len(piece) == len(text)
             spans = [span for span in cut(piece) if span[0] > 0 or not goes_on]
-            advance = len(piece) if is_last else _last_start(spans)
+            later = [start for start, _ in spans if _MIN_ADVANCE <= start <= _MAX_ADVANCE]
+            advance = len(piece) if is_last else max(later, default=0)
             goes_on = not advance
-            advance = advance or _last_space(piece)
+            # Without a sentence that may begin the next piece, it begins at white space, or inside a word.
+            advance = (
+                advance or max(piece.rfind(space, _MIN_ADVANCE, _MAX_ADVANCE) for space in " \n") + 1 or _MAX_ADVANCE
+            )
             yield from ((at + start, at + min(end, advance)) for start, end in spans if start < advance)
             at += advance
 
     return cut_pieces
-
-
-def _last_start(spans: Sequence[Span]) -> int:
-    """Return where the last sentence begins that may begin the next piece; 0 if there is none."""
-    return max((start for start, _ in spans if _MIN_ADVANCE <= start <= _MAX_ADVANCE), default=0)
-
-
-def _last_space(piece: str) -> int:
-    """Return the end of the last white space that may end a piece, else where the piece must end."""
-    return max(piece.rfind(space, _MIN_ADVANCE, _MAX_ADVANCE) for space in " \n") + 1 or _MAX_ADVANCE
-
-
-ENGINES: dict[str, Callable[[str], Engine]] = {"punkt": punkt, "sentencex": sentencex, "nupunkt": nupunkt}

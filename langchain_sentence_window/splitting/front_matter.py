@@ -1,6 +1,6 @@
-"""Front matter: YAML between two rules at the beginning of a text, which is metadata, not text.
+"""Front matter: YAML between two rules at the beginning of a text, which is metadata.
 
-Its keys and values are data of whoever wrote the text. So YAML is read by its safe loader, with neither anchors nor
+Its keys and values are untrusted. So YAML is read by its safe loader, with neither anchors nor
 tags of Python, and what can't be read as a mapping stays text.
 """
 
@@ -42,7 +42,7 @@ class FrontMatter:
 
     @property
     def title(self) -> str:
-        """The title of the document, on one line; empty if there is none."""
+        """The title of the document, on one line; may be empty."""
         title = self.values.get(_TITLE, "")
         return "" if isinstance(title, bool) else " ".join(str(title).split())
 
@@ -75,7 +75,7 @@ def unread_end(text: str) -> int:
 def _values(written: str) -> Mapping[str, Any] | None:
     try:
         read = _load_yaml(written)
-    except Exception:  # noqa: BLE001 - YAML of strangers: errors of the parser, impossible dates, nesting too deep
+    except Exception:  # noqa: BLE001 - untrusted YAML: errors of the parser, impossible dates, nesting too deep
         return None
     if not isinstance(read, dict) or not read:
         return None
@@ -89,7 +89,7 @@ def _load_yaml(written: str) -> object:
     for token in yaml.scan(written, Loader=yaml.SafeLoader):
         depth += isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken)
         depth -= isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken)
-        # A few aliases can stand for billions of values, and the work grows with the depth.
+        # A few aliases can expand to billions of values, and the work grows with the depth.
         if isinstance(token, yaml.AnchorToken | yaml.AliasToken) or depth > _MAX_DEPTH:
             return None
     return yaml.safe_load(written)

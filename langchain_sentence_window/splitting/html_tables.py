@@ -1,9 +1,9 @@
-"""Rows of a table in a text, told by the same table in HTML, as unstructured writes it beside the text.
+"""Rows of a table in a text, by the same table in HTML, which unstructured writes into the metadata.
 
 The text holds the cells one after the other, with any white space between them. So the rows are known if all other
 characters are the same as those of the HTML. Else the table stays one row.
 
-The first row is the header if the HTML says it, or if it holds short names in two cells or more.
+The first row is the header if the HTML says so, or if it holds short names in two cells or more.
 """
 
 import html
@@ -29,7 +29,7 @@ def table_rows(text: str, table: str) -> list[Block]:
         table: The same in HTML.
 
     Returns:
-        The rows, in order, with all of the text but white space; none if the HTML doesn't say them, or only one.
+        The rows, in order, with all of the text but white space; none if the HTML doesn't match, or has only one row.
     """
     rows = [(cells, is_header) for cells, is_header in _parse_table_rows(table) if "".join(cells).strip()]
     row_chars = ["".join("".join(cells).split()) for cells, _ in rows]

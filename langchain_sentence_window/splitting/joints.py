@@ -1,7 +1,7 @@
-"""Places where a text could be cut into sentences, and isn't: what stands around a joint.
+"""What is around a joint, a place where a sentence may end.
 
-A mark that closes a quotation or a bracket, and an emoji, belong to the sentence before them, wherever white space
-stands. If that sentence goes on after them, as in "« Oui ! », dit-elle" or 「はい。」と言った, there is no joint.
+A mark that closes a quotation or a bracket, and an emoji, belong to the sentence before them, even after white space.
+If that sentence continues after them, as in "« Oui ! », dit-elle" or 「はい。」と言った, there is no joint.
 
 All that is read are characters near the joint, so the work is the same for each.
 """
@@ -39,7 +39,7 @@ _PARTICLE = re.compile(r"[のをはがにと](?=[\u30a1-\u30fa\u4e00-\u9fff])")
 _QUOTING = re.compile(
     "と|って|という|など|なんて|の|は(?!い)|が(?!、)|を|に|も(?!う)|で(?![、もはす])|な|から(?!、)|まで|より|だ(?!か)|です"
 )
-"""Words that go on after a Japanese quotation: 「はい。」と言った."""
+"""Words that continue the sentence after a Japanese quotation: 「はい。」と言った."""
 
 
 def is_small(letter: str) -> bool:
@@ -63,7 +63,7 @@ def unspaced_width(text: str, start: int, end: int) -> float:
 
 
 def settled(text: str, at: int, sentence: int, *, is_casual: bool) -> int:
-    """Return where the next sentence begins after a joint; 0 if the sentence before the joint goes on.
+    """Return where the next sentence begins after a joint; 0 if the sentence before the joint continues.
 
     Args:
         text: A paragraph.
@@ -90,7 +90,7 @@ def first_letter(text: str, at: int) -> int:
 
 
 def _past_closers(text: str, at: int, sentence: int) -> tuple[int, bool]:
-    """Return where a text goes on after closing marks and emoji, and whether there are closing marks."""
+    """Return the position after closing marks and emoji, and whether there are closing marks."""
     found, has_closer = at, False
     while found < len(text):
         start = found
@@ -131,12 +131,12 @@ def _closes(text: str, at: int, sentence: int) -> bool:
 
 
 def _closes_before(text: str, at: int, sentence: int) -> bool:
-    """Return whether a mark with white space on both sides closes what stands before it."""
+    """Return whether a mark with white space on both sides closes what comes before it."""
     mark, back = text[at], text[max(0, at - _NEAR) : at]
     if mark in _EDGE:
         if back.rstrip(_BETWEEN).endswith(mark):
             return False
-        # Which of two loose marks opens is told by counting them, from the first one of a sentence or a paragraph.
+        # Count loose marks, from the first of the sentence or the paragraph, to decide which one opens.
         if len(_EDGE_OR_LOOSE[mark].findall(text[max(sentence, at - _NEAR) : at])) % 2 == 1:
             return True
         edge = (_EDGE_OR_LOOSE if len(back) < _NEAR else _EDGE)[mark]
@@ -156,7 +156,7 @@ def _is_reversed(back: str) -> bool:
 
 
 def _goes_on_unspaced(text: str, at: int) -> bool:
-    """Return whether a sentence goes on where no white space stands after a stop and the marks that close it.
+    """Return whether a sentence continues after a stop and its closing marks without white space.
 
     Args:
         text: A paragraph.
@@ -189,7 +189,7 @@ _SPEECH_CLOSES = {
 
 
 def in_speech(text: str, at: int) -> bool:
-    """Return whether a mark is inside short speech that stands within a sentence.
+    """Return whether a mark is inside short speech within a sentence.
 
     An example is: He called out, "Come! Be quick!" and ran.
 

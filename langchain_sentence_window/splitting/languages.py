@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import resources
 from typing import Any
 
@@ -36,7 +35,7 @@ _RANGE = re.compile(r"[-–/]")  # "vom 1.-3. Mai"
 class Language:
     """Words of a language, in lower case and, if abbreviations, without their last full stop.
 
-    In the data files an underscore stands for a space in a word.
+    In the data files an underscore represents a space in a word.
 
     Attributes:
         abbreviations: Never end a sentence.
@@ -103,44 +102,20 @@ class Language:
 @functools.cache
 def known_languages() -> tuple[str, ...]:
     """Return the ISO 639-1 codes of the languages that have a data file."""
-    return tuple(
-        sorted(
-            each.name[:2]
-            for each in resources.files(_PACKAGE).joinpath("data/languages").iterdir()
-            if each.name.endswith(".txt")
-        )
-    )
-
-
-@functools.cache
-def load_language(code: str) -> Language:
-    """Load the words of a language.
-
-    Args:
-        code: Its ISO 639-1 code, such as ``en``.
-
-    Raises:
-        InvalidInputError: There is no data file for it.
-    """
-    if code not in known_languages():
-        raise InvalidInputError(
-            f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others use "
-            'engine="sentencex"'
-        )
-    return Language(
-        **{name: frozenset(words) for name, words in read_words(_PACKAGE, f"data/languages/{code}.txt").items()}
-    )
+    files = resources.files(_PACKAGE).joinpath("data/languages").iterdir()
+    return tuple(sorted(each.name[:2] for each in files if each.name.endswith(".txt")))
 
 
 @functools.cache
 def language_words(code: str) -> Language:
-    """Return the words of any language: of those without a data file, abbreviations that don't end a sentence.
+    """Return the words of any language; without a data file, only its abbreviations that never end a sentence.
 
     Args:
         code: Its ISO 639 code.
     """
     if code in known_languages():
-        return load_language(code)
+        words = read_words(_PACKAGE, f"data/languages/{code}.txt")
+        return Language(**{name: frozenset(listed) for name, listed in words.items()})
     found = read_words(_PACKAGE, "data/abbreviations.txt")
     return Language(abbreviations=frozenset(found.get(code, ())), numbered=frozenset(found.get(f"{code}_numbered", ())))
 
@@ -149,10 +124,10 @@ AUTO = "auto"
 """The language of a splitter that detects it where the metadata doesn't say."""
 
 FALLBACK = "en"
-"""The language of a text that is too short or too mixed to tell."""
+"""The language of a text that is too short or too mixed to detect."""
 
 MIN_PROBABILITY = 0.5
-"""Below it, a text's language isn't taken for detected. Titles, names and tables of numbers stay below it."""
+"""The least probability of a detected language. Titles, names and tables of numbers stay below it."""
 
 SAMPLE_CHARS = 1_000
 """Characters that detection reads of a text's beginning, as many of its middle, and of its end."""
@@ -160,7 +135,7 @@ SAMPLE_CHARS = 1_000
 _LANGID = "py3langid.langid", "py3langid", "languages"
 _NO_LANGUAGE = "zxx"
 
-# What stands in metadata where nothing is known: codes of ISO 639-2 for undetermined, several and none, and words of
+# Metadata that names no language: codes of ISO 639-2 for undetermined, several and none, and words of
 # loaders, such as LangChain's for web pages.
 _SAYS_NOTHING = frozenset(
     {"", "und", "mul", "mis", "zxx", "auto", "none", "null", "n/a", "unknown", "no language found", "x-default"}
@@ -183,7 +158,7 @@ def language_of(text: str, parts: Iterable[tuple[Mapping[str, Any], int]], langu
         The ISO 639 code in lower case that the metadata gives most of the text; of equals, the first.
 
     Raises:
-        InvalidInputError: The metadata of a part names a language that isn't known.
+        InvalidInputError: The metadata of a part names an unknown language.
         MissingExtraError: The language must be detected, and py3langid isn't installed.
     """
     chars = Counter[str]()
@@ -192,7 +167,7 @@ def language_of(text: str, parts: Iterable[tuple[Mapping[str, Any], int]], langu
         if said is None:
             element = _single_value(metadata.get("languages"))
             code = plain_code(element) if isinstance(element, str) else None
-        elif said == language:  # an engine may know a code that nobody else knows
+        elif said == language:  # an engine may support codes that aren't known here
             code = language
         elif not isinstance(said, str) or (code := plain_code(said)) is None:
             raise unknown_code(said, doc_id=doc_id)
@@ -215,7 +190,7 @@ def detected_language(text: str) -> str | None:
     Raises:
         MissingExtraError: py3langid isn't installed.
     """
-    code, probability = _identifier().classify(_sample(without_data_uris(text)))
+    code, probability = _classifier().classify(_sample(without_data_uris(text)))
     return None if code == _NO_LANGUAGE or probability < MIN_PROBABILITY else str(code)
 
 
@@ -247,18 +222,16 @@ def _sample(text: str) -> str:
 
 
 @functools.cache
-def _identifier() -> Any:
-    """Make a classifier of the languages that have a code of two letters; others are hardly told from them."""
+def _classifier() -> Any:
+    """Make a classifier of the languages with a code of two letters; others are hard to distinguish from them."""
     langid = of_extra(*_LANGID)
-    identifier = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
-    identifier.set_languages({_NO_LANGUAGE, *ISO_639_1}.intersection(identifier.nb_classes))
-    return identifier
+    classifier = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
+    classifier.set_languages({_NO_LANGUAGE, *ISO_639_1}.intersection(classifier.nb_classes))
+    return classifier
 
 
 _SHAPE = re.compile(r"[a-z]{2,3}")
 _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_.@][\w.@-]*)?")
-_MIN_NAME_CHARS, _MAX_NAME_CHARS = 4, 30  # a name's; a shorter word is a code
-
 
 ISO_639_1, _OTHER_CODES, _OTHER_NAMES = (
     dict(pair.split(":") for pair in _CODES[section]) for section in ("names", "other_codes", "other_names")
@@ -299,13 +272,13 @@ def plain_code(text: str) -> str | None:
 
 
 def unknown_code(code: object, *, doc_id: str | None = None) -> InvalidInputError:
-    """Make the error for a code that isn't known. It lists codes and names the one that was likely meant.
+    """Make the error for an unknown code. It lists codes and suggests the one that was likely meant.
 
     Args:
         code: The value that was given.
         doc_id: The document whose metadata gives it, empty if it has no name; ``None`` if it is the splitter's setting.
     """
-    likely = likely_code(code) if isinstance(code, str) else None
+    likely = _likely_code(code) if isinstance(code, str) else None
     meant = f', likely "{likely}" here' if likely else ""
     of, cure = "language", "for any other language, give a callable as engine"
     if doc_id is not None:
@@ -317,12 +290,8 @@ def unknown_code(code: object, *, doc_id: str | None = None) -> InvalidInputErro
     )
 
 
-def likely_code(text: str) -> str | None:
-    """Guess the code from a language's name, or from a code in capitals or with a region; ``None`` for no guess."""
-    base = re.split(r"[-_.@\s]", text.strip().casefold(), maxsplit=1)[0][:_MAX_NAME_CHARS]
-    codes = {name.casefold(): code for code, name in ISO_639_1.items()} | _OTHER_NAMES
-    codes |= _OTHER_CODES | {code: code for code in ISO_639_1}
-    if base in codes or len(base) < _MIN_NAME_CHARS:
-        return codes.get(base)
-    near = get_close_matches(base, codes, n=1, cutoff=0.75)
-    return codes[near[0]] if near else None
+def _likely_code(text: str) -> str | None:
+    """Return the code of a language's name, or of a code in capitals or with a region; ``None`` for anything else."""
+    base = re.split(r"[-_.@\s]", text.strip().casefold(), maxsplit=1)[0]
+    names = {name.casefold(): code for code, name in ISO_639_1.items()} | _OTHER_NAMES | _OTHER_CODES
+    return base if base in ISO_639_1 else names.get(base)

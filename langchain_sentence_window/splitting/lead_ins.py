@@ -1,9 +1,9 @@
 """Lead-ins: the sentence that gives meaning to one after it.
 
-- A row of a table is led in by the table's header row.
-- An item of a list is led in by the paragraph that introduces the list, or by the item that it is nested in.
-- What a speaker goes on to say is led in by the first sentence of the message, which names the speaker.
-- What stands in a function of code is led in by its signature, see `langchain_sentence_window.splitting.source_code`.
+- of a table row, the header row of the table
+- of a list item, the paragraph that introduces the list, or the item that it is nested in
+- of a later sentence of a message, the first sentence, which names the speaker
+- of code in a function, its signature, see `langchain_sentence_window.splitting.source_code`
 
 A paragraph introduces a list if it ends with a colon, or, before items with a mark of their own, without any mark. In
 doubt there is no lead-in.
@@ -54,7 +54,7 @@ def lead_in_part(kind: str, lead_in: str, own_kind: str = PROSE) -> tuple[str, i
     """Return what of a lead-in gives meaning to a sentence.
 
     Args:
-        kind: The kind of the block of the sentence that is led in.
+        kind: The kind of the block of the sentence that has the lead-in.
         lead_in: The text of the lead-in.
         own_kind: The kind of its own block.
 
@@ -87,7 +87,7 @@ class _Marker:
     """The marker of an item.
 
     Attributes:
-        column: Where it stands in its line.
+        column: Its column in its line.
         style: Its kind, such as ``number``.
         value: The number or the letters, without marks; empty for a bullet.
     """
@@ -100,14 +100,14 @@ class _Marker:
         return self.style == "bullet" or self.value in _FIRST
 
     def follows(self, other: "_Marker") -> bool:
-        """Return whether an item with this marker can stand in one list with an earlier item."""
+        """Return whether an item with this marker can belong to the list of an earlier item."""
         are_letters = len(self.value) == len(other.value) == 1 and self.value.isalpha()
         if are_letters and ord(self.value) == ord(other.value) + 1:
             return True  # "(h)", "(i)", where the second is a Roman number too
         return self.style == other.style and self.value.isupper() == other.value.isupper()
 
     def is_next(self, other: "_Marker") -> bool:
-        """Return whether a list that another marker stood in goes on with this one after a paragraph."""
+        """Return whether this marker continues the list of another one after a paragraph."""
         is_number = self.style == other.style == "number" and self.value.isdecimal() and other.value.isdecimal()
         return int(self.value) == int(other.value) + 1 if is_number else not self.is_first() and self.follows(other)
 
@@ -149,7 +149,7 @@ class _ListReader:
             spans: The spans of its sentences, at least one.
 
         Returns:
-            The index of the lead-in of its sentences; ``None`` if it is no item, or has no lead-in.
+            The index of the lead-in of its sentences; ``None`` if it isn't an item, or has no lead-in.
         """
         last, span = first + len(spans) - 1, spans[-1]
         quote = _QUOTE.match(self._text, block.start, block.end) if self._text[block.start] == ">" else None
@@ -192,7 +192,7 @@ class _ListReader:
             return self._earlier.lead
         if before is None or not marker.is_first():
             return None
-        # Above numbered paragraphs stand titles too.
+        # Titles come before numbered paragraphs, too.
         introduces = self._introduces(before[1]) if is_marked else self._ends_with_colon(before[1])
         return before[0] if introduces else None
 
@@ -233,7 +233,7 @@ _DELIMITER_ROW = re.compile(r"[\r\n][|: \t>]*+-[|:\- \t>]*+(?=[\r\n]|\Z)")
 def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
     """Find the header row of each table.
 
-    A loader may say it. In Markdown it is the row above the delimiter row. Elsewhere the first row is a header only if
+    A loader may mark it. In Markdown it is the row above the delimiter row. Elsewhere the first row is a header only if
     it looks like one: its cells are short and hold no digit, and the cells below one of them do.
 
     Args:
@@ -251,7 +251,7 @@ def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
             and blocks[first].kind == blocks[at].kind == TABLE_ROW
             and blocks[first].is_header is blocks[at].is_header is None
             and not _is_delimited(text, blocks[at])
-            and len(_LINE_END.findall(text, blocks[at - 1].end, blocks[at].start)) <= 1  # a blank line parts two tables
+            and len(_LINE_END.findall(text, blocks[at - 1].end, blocks[at].start)) <= 1  # else another table
         )
         if goes_on:
             continue

@@ -1,7 +1,7 @@
 """The rules that decide for each newline whether a sentence ends there, or only a line that was too long.
 
 Always joining lines is wrong, and always breaking at them is wrong. This matters more than the full stop, which is
-judged by what stands before and after it.
+judged by what comes before and after it.
 
 If in doubt, join: two sentences joined lose less than one sentence cut in two.
 """
@@ -21,7 +21,7 @@ MIN_COLUMN_CHARS = 40
 """Characters of the narrowest column whose lines may be wrapped."""
 
 MIN_WRAPPED_LINES = 5
-"""Lines followed by a line in lower case that are enough to tell the width of the column."""
+"""Lines followed by a line in lower case that are enough to measure the width of the column."""
 
 _LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
 _LINE_OR_COLUMN_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]|\t\s*|[ ]{4}\s*")
@@ -179,7 +179,7 @@ class LineBreaks:
             return before.lower() in _AND_OR or not (is_blank or self._fits(gap))
         is_led = before.lower() in language.leads
         if first.islower():
-            # A blank line ends a sentence, unless a word on either side says that it goes on.
+            # A blank line ends a sentence, unless a word on either side shows that it continues.
             following = text[start : start + _word_length(text, start)]
             return not is_blank or is_led or following in _AND_OR
         if last in "-–—":
@@ -221,7 +221,7 @@ def _is_unspaced(text: str, gap: Gap) -> bool:
 
 
 def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
-    """Return whether wide white space separates two columns, and doesn't stand after a mark or in a sentence."""
+    """Return whether wide white space separates two columns, rather than following a mark or being in a sentence."""
     return text[start - 1] not in ".,;:([" and not text[end].islower() and not _MARKER_LINE.fullmatch(text, line, start)
 
 

@@ -2,7 +2,7 @@
 
 Only the parser's block rules run, as text inside a line doesn't move the boundaries of lines. Rules whose work grows
 faster than the text are replaced: tables are read without cells, an underlined heading has one line, each line of a
-quote has its mark, and paragraphs ask few rules about each of their lines. Definitions of links are `markup`.
+quote has its mark, and paragraphs ask few rules about each of their lines. Link definitions are left to `markup`.
 """
 
 import functools
@@ -205,13 +205,13 @@ def _plain_paragraph(state: "StateBlock", start: int, end: int, silent: bool) ->
 
 
 def _may_begin_block(state: "StateBlock", line: int) -> bool:
-    if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # so far to the right, any line goes on
+    if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # indented so far, any line continues the paragraph
         return False
     return _begins_with_mark(state, line, _BEGINS_BLOCK) or _begins_with_mark(state, line + 1, _DELIMITER)
 
 
 def _begins_with_mark(state: "StateBlock", line: int, marks: tuple[str, ...]) -> bool:
-    """Return whether a line begins with one of some marks; the one past the last line with none."""
+    """Return whether a line begins with one of some marks; false past the last line."""
     return state.src.startswith(marks, state.bMarks[line] + state.tShift[line])
 
 

@@ -1,4 +1,4 @@
-"""Markup of documentation generators in Markdown, which is no text: it is blanked, so that it is left out by spans.
+"""Markup of documentation generators in Markdown, which is blanked, so that spans leave it out.
 
 =====================================================  ===========================================
 markup                                                 from
@@ -6,7 +6,7 @@ markup                                                 from
 ``{ #anchor }``, ``{: .class }``, ``{#id}``            MkDocs, Jekyll, Docusaurus, Pandoc
 ``!!! note "Title"``, ``??? tip``, ``=== "Tab"``       Material for MkDocs; the text is indented
 ``/// tip | Title``, ``:::tip[Title]``, ``::: info``   pymdownx, Docusaurus, VitePress, Quarto
-fences with ``{note}``, ``:::{note}``                  MyST, for Sphinx
+``:::{note}``                                          MyST, for Sphinx
 ``::: module.Class``                                   mkdocstrings
 ``--8<-- "file"``, ``{* file *}``, ``{!file!}``        includes
 ``{% tag %}``, ``{{< shortcode >}}``, ``{# … #}``      Liquid, Jinja, Hugo
@@ -15,8 +15,8 @@ fences with ``{note}``, ``:::{note}``                  MyST, for Sphinx
 ``> [!NOTE]``                                          GitHub, Obsidian, Hugo
 =====================================================  ===========================================
 
-The title and the text of an admonition are text. Markup in the middle of a sentence stays, as a sentence is one slice.
-So does what stands in code. Blanks keep each line and each position. What can be read as text is text.
+The title and the text of an admonition are text. Markup inside a sentence or in code stays, as a
+sentence is one slice. Blanks keep each line and each position. What may be text is text.
 """
 
 import functools
@@ -127,7 +127,7 @@ _RULES: dict[str, tuple["re.Pattern[str]", ...]] = {
     "*": (_EMPTY_ITEM,),
     "+": (_EMPTY_ITEM,),
 }
-# Modules of JavaScript are no text in MDX, and code elsewhere.
+# Modules of JavaScript are markup in MDX, and code elsewhere.
 _MDX = re.compile(
     r"\n[ \t]*+</?[A-Z][\w.]*+[\s/>]|\nimport[ \t][^\n]*['\"](?:@theme|@site|@components|[.~@]*/)[^\n]*['\"]"
 )
@@ -144,19 +144,7 @@ _SIGNS = re.compile(
     r"(?:[ \t]*\||[ \t]*\n)|\{%-?[ \t]*\w[^\n%]*%\}|\{\{[<%][ \t/]|--8<--|\{\*[ \t][^\n*]*\*\}|\{:[ \t]*[.#])"
 )
 
-_MAX_NESTED = 20
-_FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*+)")
-_DIRECTIVE = re.compile(
-    r"(?:`{3,}|~{3,})[ \t]*+\{(?P<name>[\w:-]++)\}[ \t]*+(?P<title>[^\n]*+)(?P<options>(?:\n[ \t]*+:[\w-]++:[^\n]*+)*+)"
-)
-_TEXTUAL = re.compile(
-    r"admonition|attention|card|caution|danger|deprecated|details|dropdown|epigraph|error|exercise|figure|grid(?:-item(?:-card)?)?"
-    r"|hint|important|margin|note|rubric|seealso|sidebar|solution|tab-(?:item|set)|tip|topic|version(?:added|changed)|warning"
-)
-_WITHOUT_TEXT = re.compile(
-    r"(?:toctree|tableofcontents|contents|include|literalinclude|image|index|bibliography|autosummary|auto(?:module|class"
-    r"|function|method|data|exception|attribute)|currentmodule)"
-)
+_FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[^\n]*+")
 _NAME_OF_CODE = r"(?:highlight|codeblock|code-block|code-toggle|code|prism)"
 _CODE = (  # what begins code, and what closes it
     (
@@ -198,7 +186,7 @@ class Stripped(NamedTuple):
     Attributes:
         text: The text, as long as before.
         layout: The same with lines that a parser of Markdown cuts as they are meant: the text of an admonition isn't
-            indented, a title stands between rules, and tags around code are fences. It has as many lines.
+            indented, a title is between rules, and tags around code are fences. It has as many lines.
     """
 
     text: str
@@ -258,7 +246,6 @@ class _Finder:
         if "\r" in text:
             self._lines = self._lines.replace("\r\n", " \n").replace("\r", "\n")
         self._kept: list[Span] = []  # code, and HTML that is left to the parser
-        self._open: list[str] = []  # the fences of directives that hold text
         self._unclosed: set[str] = set()
         at = 0
         while match := _CANDIDATE.search(self._lines, at):
@@ -271,7 +258,7 @@ class _Finder:
         return _MDX.search(self._lines) is not None
 
     def _read_line(self, at: int) -> int:
-        """Read what begins at the first mark of a line, and return where to go on."""
+        """Read what begins at the first mark of a line, and return where to continue."""
         lines, first = self._lines, self._lines[at]
         if first in "`~":
             return self._read_fence(at)
@@ -313,28 +300,10 @@ class _Finder:
         fence = _FENCE.match(self._lines, at)
         if fence is None:
             return at
-        marks, end = fence["marks"], fence.end()
-        if not fence["info"].strip():
-            depth = next((n for n in reversed(range(len(self._open))) if marks.startswith(self._open[n])), None)
-            if depth is not None:
-                del self._open[depth:]
-                self.blanks.append((at, end))
-                return end
-        directive = _DIRECTIVE.match(self._lines, at)
-        name = directive["name"] if directive else ""
-        if directive and _TEXTUAL.fullmatch(name):
-            title, title_end = directive.span("title")
-            if title < title_end and name != "figure":
-                self.blanks += [(at, title), directive.span("options")]
-                self.rules[self._line_start(at)] = "***"
-            else:
-                self.blanks.append((at, directive.end()))
-            self._open = [*self._open[-_MAX_NESTED:], marks]
-            return directive.end()
-        is_markup = _WITHOUT_TEXT.fullmatch(name) is not None
-        closing = self._closing(rf"\n[ \t]*{marks[0]}{{{min(len(marks), 99)},}}{_EOL}", end)
-        stop = closing[1] if closing else end if is_markup else len(self._lines)
-        (self.blanks if is_markup else self._kept).append((at, stop))
+        mark, length = fence["marks"][0], min(len(fence["marks"]), 99)
+        closing = self._closing(rf"\n[ \t]*{mark}{{{length},}}{_EOL}", fence.end())
+        stop = closing[1] if closing else len(self._lines)
+        self._kept.append((at, stop))
         return stop
 
     def _read_heading(self, at: int) -> int:

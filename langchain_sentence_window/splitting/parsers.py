@@ -6,8 +6,8 @@ A parser is a callable from a text to its blocks, or to ``None`` if the text isn
 
     SentenceSplitter(structure=parse_notes)
 
-What no block holds is no text, and is in no sentence. Inside a block, markup is masked: a block whose kind is a single
-character says that a stretch reads as if that character stood there, again and again. `BLANK` hides markup and newlines
+Text outside all blocks is in no sentence. Inside a block, markup is masked: a block whose kind is a single character
+makes a stretch read as if it held only that character. `BLANK` hides markup and newlines
 that don't end a line, and ``x`` hides marks, such as full stops in a link, at which no sentence ends. Sentences are
 found in the masked text, and are slices of the text as it is.
 """
@@ -30,7 +30,7 @@ Structure: TypeAlias = Literal["auto", "markdown", "plain"] | Parser
 STRUCTURES = ("auto", "markdown", "plain")
 
 BLANK = "\u2003"
-"""The mask of markup: white space that neither ends a line nor parts columns."""
+"""The mask of markup: white space that neither ends a line nor separates columns."""
 
 
 def is_mask(block: Block) -> bool:
@@ -99,16 +99,3 @@ def read_masks(text: str, blocks: Sequence[Block]) -> tuple[str, list[Block]]:
     for mask in masks:
         chars[mask.start : mask.end] = mask.kind * (mask.end - mask.start)
     return "".join(chars), [block for block in blocks if not is_mask(block)]
-
-
-def write_masks(text: str, reading: str) -> list[Block]:
-    """Return the masks that make a text read as another one that is as long."""
-    masks: list[Block] = []
-    for at, (char, mask) in enumerate(zip(text, reading, strict=True)):
-        if char == mask:
-            continue
-        if masks and masks[-1].end == at and masks[-1].kind == mask:
-            masks[-1] = Block(masks[-1].start, at + 1, mask)
-        else:
-            masks.append(Block(at, at + 1, mask))
-    return masks

@@ -46,7 +46,7 @@ LABEL = re.compile(
 """The number of a figure, a table or a chapter before its title, such as "Figure 7-26."."""
 
 _NOTE = re.compile(r"\d{1,2}\s+(?=[A-Z][a-z]*[\s,'’])")
-"""A footnote's number that stands alone: "… due to minority rights. 4 Even though …"."""
+"""A footnote's number on its own: "… due to minority rights. 4 Even though …"."""
 
 _LISTED = re.compile(r"(?<=\s)(?:\d{1,2}|[a-z]|[ivx]{1,4})\.\)\s(?=[A-Z])")
 """The marker of an item inside a line: "a.) The first item b.) The second item"."""
@@ -76,7 +76,7 @@ _INFLECTIONS = frozenset({"a)", "as)", "o)", "os)"})
 
 
 def is_casual(text: str, language: Language) -> bool:
-    """Return whether sentences of a text begin in lower case too, so case tells nothing."""
+    """Return whether sentences of a text begin in lower case too, so that case says nothing."""
     next_letters = list(_NEXT_CASE.finditer(text))
     if not any(match[1].islower() for match in next_letters):
         return False
@@ -122,10 +122,9 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
             return
         if _ends_sentence(text, match, sentence, language, is_casual=is_casual):
             at = match.start() + len(". ") if _opens_with_ellipsis(text, match) else match.end()
-            if not (text[at].isalnum() and text[at - 1].isspace()):  # else nothing is to be settled
-                at = settled(text, at, sentence, is_casual=is_casual)
-                if not at:
-                    continue
+            at = settled(text, at, sentence, is_casual=is_casual)
+            if not at:
+                continue
             if text[at].isdigit() and (note := _NOTE.match(text, at)) and not text[0].isdigit():
                 at = note.end() if _word_at(text, note.end()).lower() in language.starters else at
             sentence = at
@@ -149,7 +148,7 @@ def _breaks_off(text: str, dash: "re.Match[str]", language: Language) -> bool:
 
 
 def _farewell_end(text: str, start: int, language: Language) -> int:
-    """Return where the name after a letter's farewell begins, as in "Regards, Debra"; 0 if there is none."""
+    """Return where the name after a letter's farewell begins, as in "Regards, Debra"; 0 without one."""
     comma = text.find(", ", start, start + _MAX_FAREWELL_CHARS)
     name, is_farewell = comma + 2, comma > 0 and text[start:comma].lower() in language.farewells
     return name if is_farewell and text[name : name + 1].isupper() else 0
@@ -345,16 +344,9 @@ def unmarked_starts(text: str) -> list[int]:
     Args:
         text: A paragraph with a colon.
     """
-    starts: list[int] = []
-    if "://" in text:
-        starts += [match.end() for match in _URL.finditer(text)]
-    if "/" in text:
-        starts += [match.end() for match in _STAMP.finditer(text)]
-    starts += [match.end() for match in _SMILEY.finditer(text)]
+    starts = [match.end() for pattern in (_URL, _STAMP, _SMILEY) for match in pattern.finditer(text)]
     if "@" in text and "mail" in text:
-        starts += [
-            match.end()
-            for match in _ADDRESS.finditer(text)
-            if "mail" in text[max(0, match.start() - _MAX_LABEL_CHARS) : match.start()]
-        ]
+        for match in _ADDRESS.finditer(text):
+            label = text[max(0, match.start() - _MAX_LABEL_CHARS) : match.start()]
+            starts += [match.end()] if "mail" in label else []
     return starts

@@ -33,7 +33,7 @@ from .data_uris import STAND_IN, around_data_uris, find_data_uris, hide_data_uri
 from .engines import Ruleset
 from .front_matter import FrontMatter
 from .lead_ins import find_lead_ins
-from .lengths import cut_at_clauses, fit_lengths
+from .lengths import cut_long
 from .line_breaks import Gap, LineBreaks
 from .markdown import is_markdown, parse_markdown
 from .markup import shield_tags, strip_markup
@@ -74,7 +74,7 @@ class Sentence(NamedTuple):
 
 
 def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
-    """Return a sentence of a text that stands further back in another text, after other sentences."""
+    """Return a sentence of a text with its place in a longer text, after other sentences."""
     return sentence._replace(
         start=sentence.start + by,
         end=sentence.end + by,
@@ -160,7 +160,7 @@ def _split_code(text: str, syntax: Syntax, rules: Ruleset, uris: Sequence[Span])
     sentences: list[Sentence] = []
     for start, end in around_data_uris(text, 0, len(text), uris):
         for blocks, leads_of_blocks in code_sections(text, syntax, start, end):
-            spans = [fit_lengths(text, [(each.start, each.end)], rules.min_chars, rules.max_chars) for each in blocks]
+            spans = [cut_long(text, (each.start, each.end), rules.max_chars) for each in blocks]
             firsts = list(accumulate(map(len, spans), initial=0))
             leads = [
                 None if lead is None else firsts[lead]
@@ -216,10 +216,10 @@ class _Cutter:
             found = [span for start, end in self._lines(body, block.end) for span in self._sentences(start, end)]
             if found := join_markers(text, found):
                 spans = [(block.start, found[0][1]), *found[1:]]
-        return fit_lengths(text, spans, rules.min_chars, rules.max_chars)
+        return [piece for span in spans for piece in cut_long(text, span, rules.max_chars)]
 
     def _lines(self, start: int, end: int) -> list[Span]:
-        """Return the lines of a stretch, joined where a sentence goes on."""
+        """Return the lines of a stretch, joined where a sentence continues."""
         inside = self._gaps[bisect_right(self._ends, start) : bisect_left(self._ends, end)]
         return pieces(self.text, start, end, [gap.end for gap in self._breaks.breaks_among(inside)])
 
@@ -249,7 +249,7 @@ def _section_sentences(
     for number, (block, span) in enumerate(sentences):
         is_whole = block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS
         max_chars = None if is_whole else rules.max_piece_chars
-        cut.append([span] if max_chars is None else cut_at_clauses(text, span, max_chars))
+        cut.append(cut_long(text, span, max_chars))
     firsts = list(accumulate(map(len, cut), initial=low))
     for (block, _), lead, own, (first, end) in zip(sentences, leads, cut, pairwise(firsts), strict=True):
         lead_in = None if lead is None else firsts[lead]
@@ -290,9 +290,9 @@ def _with_headings(text: str, blocks: Sequence[Block], headings: Sequence[Title]
 def _split_sections(
     text: str, blocks: Sequence[Block], above: Above, uris: Sequence[Span]
 ) -> Iterator[tuple[str, Sequence[Block]]]:
-    """Yield ``(heading path, blocks)`` for each run of blocks under one heading that no data URI parts.
+    """Yield ``(heading path, blocks)`` for each run of blocks under one heading, cut at data URIs.
 
-    Paths begin with the headings above the text that don't stand in it; without any, with the title in the front matter
+    Paths begin with the headings above the text that aren't in it; without any, with the title in the front matter
     if there is one, and no heading of level 1.
     """
     titles: list[Title] = []

@@ -1,7 +1,7 @@
 """Source code: a text as comments, docstrings, signatures and runs of statements.
 
-Marks mean other things in code than in prose: a line with ``#`` is a comment, no heading. So code is told from prose by
-the suffix of its file, by what its loader says, or by its text, if that leaves no doubt.
+Marks mean other things in code than in prose: a line with ``#`` is a comment, not a heading. Code is recognized by the
+suffix of its file, by what its loader says, or by its text, if that is unmistakable.
 
 A line says too little to be searched, so a unit takes the place of a sentence: a function with the comment and the
 decorators above it. A long one is cut between its statements, comments and docstrings, and what comes after its
@@ -37,7 +37,7 @@ MAX_PARSED_CHARS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """Marks of a programming language that tell how its files are cut.
+    """Marks of a programming language by which its files are cut.
 
     Attributes:
         line_comments: What begins a comment that ends with its line.
@@ -104,7 +104,7 @@ _FILES = {"makefile": "mk", "gnumakefile": "mk", "dockerfile": "mk", "gemfile": 
 _OF_REPOSITORY = re.compile(
     r"(?:file|s3|gs|abfss?|hdfs)://|https?://(?:raw\.|api\.github\.|[^/]+/.*?/(?:blob|raw|src|contents|-)/)"
 )
-"""Addresses whose suffixes tell what a file holds, unlike those of pages."""
+"""Addresses whose suffix is that of a file, unlike those of pages."""
 
 
 def name_of_file(source: str) -> str:
@@ -117,7 +117,7 @@ def name_of_file(source: str) -> str:
 
 
 def syntax_of_source(source: str) -> Syntax | None:
-    """Tell the syntax of a file by its name.
+    """Detect the syntax of a file by its name.
 
     Args:
         source: Its path or its address.
@@ -128,7 +128,7 @@ def syntax_of_source(source: str) -> Syntax | None:
 
 
 def syntax_of_language(language: str) -> Syntax | None:
-    """Tell the syntax of a programming language by the name that loaders give it, such as ``python``."""
+    """Return the syntax of a programming language by its name in loaders, such as ``python``."""
     return _BY_LANGUAGE.get(language.strip().lower())
 
 
@@ -170,7 +170,7 @@ there must be none. A ``?`` is valid in texts and comments only, as the escapes 
 
 
 def syntax_of_text(text: str) -> Syntax | None:
-    """Tell the syntax of a text that shows beyond doubt that it is code.
+    """Detect the syntax of a text that is unmistakably code.
 
     A first line such as ``#!/bin/sh`` does, a text that is Python from beginning to end and defines or imports
     something, and one whose lines open and close blocks with braces. Python is asked first, as its dicts and sets have
@@ -293,7 +293,7 @@ def _join_runs(
 
 
 def _functions(lines: Sequence[str], syntax: Syntax) -> Iterator[tuple[list["_Run"], int | None]]:
-    """Yield the runs of each function, or of what stands between two, and the position of its signature."""
+    """Yield the runs of each function, or of what is between two, and the position of its signature."""
     runs: list[_Run] = []
     signature: int | None = None
     for run in _statement_runs(lines, syntax):
@@ -314,7 +314,7 @@ def _functions(lines: Sequence[str], syntax: Syntax) -> Iterator[tuple[list["_Ru
 
 
 def _above(runs: Sequence[_Run], at: int, signature: int | None, first: int) -> int:
-    """Return how many of ``at`` runs stand before the comments and decorators directly above a line."""
+    """Return how many of ``at`` runs come before the comments and decorators directly above a line."""
     while at and at - 1 != signature and runs[at - 1].end == first:
         if runs[at - 1].kind != _COMMENT and not runs[at - 1].is_decorator:
             break
@@ -327,7 +327,7 @@ def _statement_runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
     reader = _CodeReader(lines, syntax)
     runs: list[_Run] = []
     at, chars = 0, 0
-    is_open = False  # whether the last run is statements that may go on
+    is_open = False  # whether the last run is statements that may continue
     while at < len(lines):
         line, indent = lines[at].strip(), _indent(lines[at])
         found = reader.read(at) if line else None

@@ -1,8 +1,8 @@
 """Subtitles: SubRip (SRT) and WebVTT as cues, each a stretch of text that is shown from one time to another.
 
 A text is subtitles if it begins as such a file does. So an article that shows a few cues isn't. Numbers and names of
-cues, time codes, comments, styles and tags are no text of a cue. They are left out of its stretches, which stand in the
-text character for character. A voice (``<v Anna>``) is the speaker of what follows.
+cues, time codes, comments, styles and tags aren't text of a cue. They are left out of its stretches, which are verbatim
+slices. A voice (``<v Anna>``) is the speaker of what follows.
 
 Captions that were made live show each line twice, as the last line of a cue and the first of the next. Such a line
 counts once.
@@ -19,7 +19,7 @@ from .blocks import trim
 from .transcripts import NAMED
 
 MIN_REPEATED = 3
-"""The fewest cues of live captions that begin with the last line of the cue before, and go on."""
+"""The fewest cues of live captions that begin with the last line of the cue before, and continue."""
 
 MIN_SHARE_REPEATED = 1 / 3
 """The smallest share of cues that begin so."""
@@ -44,7 +44,7 @@ class Cue:
     speaker: str = ""
 
 
-_MAX_HEAD_CHARS = 20_000  # in which the first cue begins; styles may stand before it
+_MAX_HEAD_CHARS = 20_000  # in which the first cue begins; styles may come before it
 _BREAK = r"(?:\r\n|\r|\n)"
 _CLOCK = r"(?:\d{1,4}:)?\d{1,2}:\d{2}(?:[.,:]\d{1,3})?"
 _TIMES = rf"[ \t]*(?P<begins>{_CLOCK})[ \t]*-->[ \t]*(?P<ends>{_CLOCK})(?:[ \t][^\r\n]*+)?(?=[\r\n]|\Z)"
@@ -80,12 +80,16 @@ def find_cues(text: str) -> list[Cue]:
         return []
     heads = list((_NAMED_CUE if head else _CUE).finditer(text))
     begins = [each.start() for each in heads]
-    if head is not None and (not heads or not _are_comments(text[head.end() : begins[0]])):
-        return []
+    if head is not None:
+        before = _BLANK.split(text[head.end() : begins[0]]) if heads else ["no cue"]
+        if any(each.strip() and not _COMMENTS.match(each.strip()) for each in before):
+            return []
     found: list[Cue] = []
     for each, end in zip(heads, [*begins[1:], len(text)], strict=True):
-        shown = _shown(text, each.end(), end, is_webvtt=head is not None)
-        found += _cues(text, *shown, _seconds(each["begins"]), _seconds(each["ends"]))
+        low, high = trim(text, each.end(), end)
+        if head is not None and (comments := _COMMENTS_BELOW.search(text, low, high)):
+            low, high = trim(text, low, comments.start())
+        found += _cues(text, low, high, _seconds(each["begins"]), _seconds(each["ends"]))
     return _once(text, found)
 
 
@@ -96,7 +100,7 @@ def ends_with_times(text: str) -> bool:
 
 
 def stretches(cue: str) -> list[Span]:
-    """Return the lines of a cue, each cut where a tag stands; trimmed, none empty."""
+    """Return the lines of a cue, each cut at tags; trimmed, none empty."""
     texts = _TAG.sub(lambda tag: "\n" * len(tag[0]), cue)
     spans = (trim(cue, *match.span()) for match in _LINE.finditer(texts))
     return [(start, end) for start, end in spans if start < end]
@@ -109,7 +113,7 @@ def between_stretches(cue: str, end: int, start: int, before: str, after: str) -
         cue: The cue.
         end: Where the first stretch ends.
         start: Where the second one starts.
-        before: The first, and what stands before it.
+        before: The first, and what comes before it.
         after: The second.
     """
     is_cut = not _TAG.sub("", cue[end:start])
@@ -117,7 +121,7 @@ def between_stretches(cue: str, end: int, start: int, before: str, after: str) -
 
 
 def between_lines(before: str, after: str, *, is_cue: bool) -> str:
-    """Return the white space between two lines: a space where a sentence may go on, else a newline.
+    """Return the white space between two lines: a space where a sentence may continue, else a newline.
 
     Args:
         before: The text before.
@@ -127,20 +131,6 @@ def between_lines(before: str, after: str, *, is_cue: bool) -> str:
     if _DIALOG.match(after) or (is_cue and after[:1].isupper() and NAMED.match(after)):
         return "\n"
     return "" if _WITHOUT_SPACES.match(before[-1:]) and _WITHOUT_SPACES.match(after) else " "
-
-
-def _are_comments(text: str) -> bool:
-    """Return whether each paragraph is a comment, a style or a region of WebVTT."""
-    return all(_COMMENTS.match(each.strip()) for each in _BLANK.split(text) if each.strip())
-
-
-def _shown(text: str, start: int, end: int, *, is_webvtt: bool) -> Span:
-    """Return the span of what a cue shows, without the comments after it."""
-    low, high = trim(text, start, end)
-    if is_webvtt:
-        comments = _COMMENTS_BELOW.search(text, low, high)
-        high = comments.start() if comments else high
-    return trim(text, low, high)
 
 
 def _cues(text: str, start: int, end: int, begins: float, ends: float) -> Iterator[Cue]:

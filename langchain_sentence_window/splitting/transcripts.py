@@ -1,8 +1,8 @@
 """Transcripts: a text whose lines say who speaks, and often when, as messages.
 
 A line such as "Note: closed today" looks like a message too. So a text is a transcript only if several lines have the
-same form, and, where a line holds no time, if few names come again and again and speak in sentences. In doubt it is
-none: forms, address lists and YAML aren't.
+same form, and, where a line holds no time, if few names come again and again and speak in sentences. In doubt it
+isn't one: forms, address lists and YAML aren't.
 
 =====================================  ==================================
 line                                   from
@@ -142,7 +142,7 @@ def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
 
 
 def _message_body(text: str, start: int, end: int) -> str:
-    """Return what stands between two positions, up to a blank line."""
+    """Return the text between two positions, up to a blank line."""
     piece = text[start:end]
     blank = _BLANK_LINE.search(piece)
     return (piece[: blank.start()] if blank else piece).strip()
@@ -197,7 +197,7 @@ def _cut_at_messages(text: str, blocks: Sequence[Block], starts: Sequence[int]) 
     final = blank.start() if blank else len(text)
     beginnings = frozenset(starts)
     made: list[Block] = []
-    is_inside = False  # whether a message may go on
+    is_inside = False  # whether a message may continue
     for block in blocks:
         inside = starts[bisect_left(starts, block.start) : bisect_left(starts, block.end)]
         is_item = block.kind == LIST_ITEM

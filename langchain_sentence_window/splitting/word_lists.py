@@ -28,7 +28,7 @@ def read_lines(package: str, path: str) -> Mapping[str, Sequence[str]]:
 
 @functools.cache
 def read_words(package: str, path: str) -> Mapping[str, Sequence[str]]:
-    """Read the words of each section of a data file; an underscore in a word stands for a space."""
+    """Read the words of each section of a data file; an underscore in a word represents a space."""
     words: dict[str, list[str]] = {}
     for name, lines in read_lines(package, path).items():
         text = " ".join(line.partition("#")[0] for line in lines)

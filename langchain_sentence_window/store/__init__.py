@@ -5,8 +5,8 @@ Modules, of which each imports only from those before it:
     filters: Metadata filters as SQL.
     tables: The schema, the rules of its rows, and what is read and written in a transaction.
     database: Connections, transactions, states that several reads share, forks and closing.
-    records: Documents as rows, and rows as Documents.
-    reading: Rows as candidates and sentences, for a retriever.
+    records: Documents as rows.
+    reading: Rows as Documents, and as candidates and sentences for a retriever.
     origin: Which embedder made the vectors.
     faiss_index: The choice, training and search of a FAISS index.
     vectors: The FAISS index at a state of the database, and its files.

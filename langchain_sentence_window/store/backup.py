@@ -3,14 +3,25 @@
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from os import PathLike
 from pathlib import Path
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 
 from .check import find_damage
-from .database import EMPTY_LOG, Database, begin_epoch, cure_of
-from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, SIDE_FILES, make_folder, new_file, refuse_links, size_of
-from .tables import RESTORE, Snapshot
+from .database import EMPTY_LOG, Database, begin_epoch, translated_errors
+from .files import (
+    DATABASE_FILE,
+    HEAD_FILE,
+    LOG_FILE,
+    SIDE_FILES,
+    as_folder,
+    make_folder,
+    new_file,
+    refuse_links,
+    size_of,
+)
+from .tables import Snapshot
 
 
 def holds_index(folder: Path) -> bool:
@@ -19,12 +30,28 @@ def holds_index(folder: Path) -> bool:
     Raises:
         StoreError: The folder can't be read.
     """
-    try:
+    with translated_errors(f"{str(folder)!r} can't be read", read_only=True):
         path = folder / DATABASE_FILE
         return path.exists() and path.stat().st_size > 0  # a process that is killed as it makes one leaves it empty
-    except OSError as error:
-        cure = cure_of(error, None, read_only=True)
-        raise StoreError(f"{str(folder)!r} can't be read: {error}; {cure}") from error
+
+
+def require_index(path: str | PathLike[str]) -> None:
+    """Check that there is an index at a path.
+
+    Raises:
+        IndexNotFoundError: There is none.
+        StoreError: The path is a file, or can't be read.
+    """
+    folder = as_folder(path)
+    if holds_index(folder):
+        return
+    if folder.is_file():
+        is_of_index = folder.name == DATABASE_FILE
+        likely = repr(str(folder.parent)) if is_of_index else "the path that from_documents was given"
+        raise StoreError(f"{str(folder)!r} is a file, and an index is a folder; give {likely}")
+    raise IndexNotFoundError(
+        f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
+    )
 
 
 def copy_database(database: Database, folder: Path) -> None:
@@ -38,16 +65,12 @@ def copy_database(database: Database, folder: Path) -> None:
     make_folder(folder)
     if holds_index(folder) or size_of(folder / LOG_FILE) or size_of(folder / HEAD_FILE):
         raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
-    with database.reading() as snapshot:
-        try:
-            _write_new(folder / DATABASE_FILE, snapshot)
-        except (OSError, sqlite3.Error) as error:
-            cure = cure_of(error, None, read_only=False) or RESTORE
-            raise StoreError(f"{database.name} can't be copied to {str(folder)!r}: {error}; {cure}") from error
+    with database.reading() as snapshot, translated_errors(f"{database.name} can't be copied to {str(folder)!r}"):
+        _write_new(folder / DATABASE_FILE, snapshot)
 
 
 def restore_index(backup: Path, folder: Path) -> None:
-    """Replace an index, whatever its state, with a backup.
+    """Replace an index, even a damaged one, with a backup.
 
     Raises:
         IndexNotFoundError: There is no index in the backup's folder.
@@ -69,12 +92,10 @@ def restore_index(backup: Path, folder: Path) -> None:
         with database.reading() as snapshot:
             if damage := find_damage(snapshot):
                 raise StoreError(f"{database.name} is damaged: {damage}; choose another backup. Nothing was changed")
-            # Errors are handled in this block, at whose end they would be taken for errors of the backup.
-            try:
+            # Within the read, which would blame the backup for these errors.
+            what = f"{str(backup)!r} can't be restored to {str(folder)!r}"
+            with translated_errors(what, cure="choose another path"):
                 _replace(files, snapshot)
-            except (OSError, sqlite3.Error) as error:
-                cure = cure_of(error, None, read_only=False) or "choose another path"
-                raise StoreError(f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; {cure}") from error
     finally:
         database.close()
 
@@ -89,14 +110,14 @@ def _replace(files: Sequence[Path], snapshot: Snapshot) -> None:
                 raise
         else:
             return
-    for each in files:  # there is no database, so nobody uses it
+    for each in files:  # it is no database, so no process uses it
         each.unlink(missing_ok=True)
     _write_new(files[0], snapshot)
 
 
 def _copy_over(path: Path, snapshot: Snapshot) -> None:
     """Write a copy of a database over another one, in one transaction of SQLite."""
-    (path.parent / HEAD_FILE).unlink(missing_ok=True)  # it tells of writes that the copy may not have
+    (path.parent / HEAD_FILE).unlink(missing_ok=True)  # it counts writes that the copy may not have
     with closing(_connected(path)) as target:
         if _page_size(target) != _page_size(snapshot.connection):
             target.execute("PRAGMA journal_mode = DELETE")  # with a write-ahead log, SQLite can't change it

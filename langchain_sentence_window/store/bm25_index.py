@@ -1,4 +1,4 @@
-"""A lexical index beside a store that has no lexical search, in a folder or in memory.
+"""A lexical index for a store that has no lexical search, in a folder or in memory.
 
 The retriever updates it together with the store, and adds its BM25 scores to the sentences that the store has found. It
 adds no sentence that the store didn't find, so the store's filters and tenants hold. What the store holds and the index
@@ -117,7 +117,7 @@ class BM25Index(OpenFiles):
         listed = {_row_of_id(sentence_id(*each.key)): with_heading(each.heading, each.text) for each in stored}
 
         def texts() -> Iterator[tuple[int, str]]:
-            # Begins once nobody else can write, so that no newer text is replaced.
+            # Runs while no other process can write, so that no newer text is replaced.
             known = set(self._index.searcher().all_rows().tolist())
             missing = [row for row in listed if row not in known]
             for row in tqdm(missing, "Filling the BM25 index", unit=" sentences", disable=None, delay=1.0):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from langchain_core.documents import Document
 
@@ -19,7 +19,8 @@ from langchain_sentence_window.ranking.names import FIRST_LINES, keys_in
 
 from .database import Database
 from .files import DATABASE_FILE, WORDS_FOLDER, size_of
-from .records import keys_of_source, read_documents, read_metadata, row_checksum, shared_checksum
+from .reading import RowReader
+from .records import keys_of_source, read_metadata, row_checksum, shared_checksum
 from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_text, damaged, json_list
 from .vectors import damage_of
 from .words import checksums_in, recorded_words
@@ -70,7 +71,7 @@ class CheckResult:
 
     Attributes:
         problems: One sentence for each problem, with what to do about it; empty for a sound index.
-        notes: What was noticed and needs nothing to be done, such as a cache that the next search builds again.
+        notes: Findings that need no action, such as a damaged cache that the next search rebuilds.
         documents: The number of documents; 0 if the database can't be read.
         sentences: The number of sentences, likewise.
         checked: The parts that were checked: ``database``, ``documents``, and, if they exist, ``vectors``, ``words``,
@@ -88,33 +89,18 @@ class CheckResult:
         """Whether nothing is wrong."""
         return not self.problems
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as a dict that JSON can hold."""
-        return {
-            "problems": list(self.problems),
-            "documents": self.documents,
-            "sentences": self.sentences,
-            "checked": list(self.checked),
-            "notes": list(self.notes),
-        }
-
     def with_part(self, name: str, problems: Iterable[str]) -> Self:
         """Return the result with the problems of one more part."""
         return replace(self, problems=(*self.problems, *problems), checked=(*self.checked, name))
 
-    def with_note(self, note: str) -> Self:
-        """Return the result with one more note."""
-        return replace(self, notes=(*self.notes, note))
-
     def __str__(self) -> str:
         """Return a report, with a line for each problem."""
         counts = f"{_format_count(self.documents, 'document')}, {_format_count(self.sentences, 'sentence')}"
-        lines = [f"no problems in {counts}"]
-        if self.problems:
-            found = f"{_format_count(len(self.problems), 'problem')}:"
-            lines = [found, *(f"- {each}" for each in self.problems), counts]
-        lines += [f"note: {each}" for each in self.notes]
-        return "\n".join([*lines, f"checked: {', '.join(self.checked)}"])
+        heading = f"{_format_count(len(self.problems), 'problem')}:"
+        lines = [heading, *(f"- {each}" for each in self.problems), counts]
+        if self.is_sound:
+            lines = [f"no problems in {counts}"]
+        return "\n".join([*lines, *(f"note: {each}" for each in self.notes), f"checked: {', '.join(self.checked)}"])
 
 
 def _format_count(count: int, name: str) -> str:
@@ -128,7 +114,7 @@ _PART_SIZE = 5_000
 
 
 def check_folder(folder: Path) -> CheckResult:
-    """Check an index on disk, also one that can't be opened. No file of it is changed.
+    """Check an index on disk, even one that can't be opened. No file of it is changed.
 
     Raises:
         IndexNotFoundError: There is no index in the folder.
@@ -147,20 +133,20 @@ def check_folder(folder: Path) -> CheckResult:
         return result
     finally:
         database.close()
-    is_damaged = damage_of(folder)
+    notes, is_damaged = list[str](), damage_of(folder)
     if is_damaged is not None:
         result = result.with_part("vectors", [])
     if is_damaged:
-        result = result.with_note("the saved FAISS index is damaged; the next search builds it again")
+        notes.append("the saved FAISS index is damaged; the next search builds it again")
     if (folder / WORDS_FOLDER).exists():
         result = result.with_part("words", [])
         if of_words is None or checksums_in(folder / WORDS_FOLDER) != of_words.files:
-            result = result.with_note("the index of words is damaged; the next search builds it again")
-    return result
+            notes.append("the index of words is damaged; the next search builds it again")
+    return replace(result, notes=tuple(notes))
 
 
 def check_database(database: Database) -> CheckResult:
-    """Check a database, all of which is read."""
+    """Check a database by reading all of it."""
     result = CheckResult()
     try:
         with database.reading() as snapshot:
@@ -255,7 +241,7 @@ def _read_in_row_order(snapshot: Snapshot) -> Iterator[Document]:
     rows = [row for (row,) in snapshot.execute("SELECT row FROM sentences WHERE document IS NOT NULL ORDER BY row")]
     for start in range(0, len(rows), _PART_SIZE):
         part = rows[start : start + _PART_SIZE]
-        read = read_documents(snapshot, (f"row {ONE_OF}", [json_list(part)]))
+        read = RowReader(snapshot).documents(part)
         for row, *key in snapshot.execute(f"{_KEYS} WHERE row {ONE_OF} ORDER BY row", [json_list(part)]):
             if sentence_key(read[row].metadata) != tuple(key):
                 raise damaged("sentences at the places that are in their metadata")

@@ -1,8 +1,8 @@
-"""The SQLite database, which holds everything that a store was given; all else is a cache of it.
+"""The SQLite database, which holds all data of a store; everything else is a cache of it.
 
 Each write is one transaction. A read has a connection of its own, in a transaction that sees one state of the database
-for as long as it lasts, whatever is written meanwhile; SQLite's write-ahead log provides both. A database in memory has
-no such log, so reads and writes take turns on its only connection.
+regardless of concurrent writes; SQLite's write-ahead log provides both. A database in memory has no such log, so reads
+and writes take turns on its only connection.
 """
 
 import concurrent.futures.thread
@@ -66,18 +66,18 @@ MAX_LOG_BYTES = 32_000_000
 
 
 class OutdatedError(StoreChangedError):
-    """What is searched has moved on to a later state than the one that is read; read the present one."""
+    """A cache is at a later state than the one that is read; read the present one."""
 
 
 class Calls:
-    """Counts the calls that are running, for whose end forks and closing wait.
+    """Counts the running calls; forks and closing wait for their end.
 
     Attributes:
-        refusal: Why no further call may begin; empty if calls may.
+        refusal: Why new calls are refused; empty if they aren't.
     """
 
     def __init__(self, refusal: str = "") -> None:
-        """Start with none."""
+        """Start without calls."""
         self.refusal = refusal
         self._lock = threading.RLock()  # Ctrl-C can't leave it held by a ``with``, as it can a condition
         self._changed = threading.Condition(self._lock)
@@ -105,7 +105,7 @@ class Calls:
         is_counted = False
         try:
             with self._lock:
-                # A fork would wait for ever while other threads begin one call after the other.
+                # A fork would wait forever if other threads kept starting calls.
                 self._changed.wait_for(
                     lambda: thread in self._running or self._forking <= {thread}, timeout=_SECONDS_BEFORE_FORK
                 )
@@ -126,34 +126,34 @@ class Calls:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Refuse further calls, and wait until those that are running have ended, unless this thread is within one."""
+        """Refuse new calls, and wait for running ones, unless this thread is within one."""
         thread = threading.get_ident()
         with self._lock:
             self.refusal = self.refusal or "is closed; open it again"
-            # As in a handler of a signal: what this thread holds, others may wait for.
+            # As in a signal handler: others may wait for a lock that this thread holds.
             self._changed.wait_for(lambda: not self._running or thread in self._running)
 
     def before_fork(self) -> None:
-        """Wait for the calls of other threads, but not for ever, and let no other begin before the fork."""
+        """Wait some seconds for the calls of other threads, and block new ones until the fork."""
         thread = threading.get_ident()
         self._changed.acquire()
         self._forking.add(thread)
         self._changed.wait_for(lambda: set(self._running) <= {thread}, timeout=_SECONDS_BEFORE_FORK)
 
     def after_fork_in_parent(self) -> None:
-        """Let calls begin again."""
+        """Allow new calls again."""
         self._forking.discard(threading.get_ident())
         self._changed.notify_all()
         self._changed.release()
 
 
 _CALLS = Calls()
-"""The calls of all stores in this process. A fork amid one could leave a lock held, of SQLite or FAISS, that no thread
-of the child would release."""
+"""The calls of all stores in this process. A fork during a call could leave a lock of SQLite or FAISS held, which no
+thread of the child would release."""
 
 
 def counted_call(name: str) -> AbstractContextManager[None]:
-    """Return a context of a call, for whose end a fork waits."""
+    """Return a context of a call; a fork waits for its end."""
     return _CALLS.counted(name)
 
 
@@ -167,8 +167,6 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    for database in list(_DATABASES):
-        database.after_fork_in_parent()
     _CALLS.after_fork_in_parent()
 
 
@@ -179,20 +177,20 @@ def _after_fork_in_child() -> None:
         database.after_fork_in_child()
 
 
-# Before a fork, what was registered last is called first. A call that is waited for may need a lock that these take.
+# Before a fork, the last registered function is called first. A running call may need a lock that these take.
 _HAVE_REGISTERED = logging, concurrent.futures.thread
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 class Cache(Protocol):
-    """What is kept of a database, in memory."""
+    """A cache of a database."""
 
     def forget(self) -> None:
-        """Let go of everything, as the database was closed."""
+        """Release everything: the database was closed."""
 
     def after_fork(self) -> None:
-        """Begin anew in a child process, where no other thread exists."""
+        """Reset in a child process, where no other thread exists."""
 
 
 class Database:
@@ -202,8 +200,8 @@ class Database:
         folder: The folder of all files, as an absolute path; ``None`` for a store in memory.
         name: Its name in messages.
         read_only: Whether writes are refused.
-        turn: Is held by who writes, and by who reads a database in memory.
-        caches: What is told of closing and of forks.
+        turn: Held by the thread that writes, or that reads a database in memory.
+        caches: The caches that closing and forks reset.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
@@ -216,8 +214,8 @@ class Database:
         self.folder, self.read_only = folder, read_only
         self.path = None if folder is None else folder / DATABASE_FILE
         self.name = "the store in memory" if folder is None else str(self.path)
-        # A process that may not write in the folder can't lock the file, so the file may change while it is read. What
-        # was read is right if the file is the same afterwards and there is no log.
+        # A process that may not write in the folder can't lock the file, so the file may change while it is read. The
+        # read is valid if the file is the same afterwards and there is no log.
         self._cannot_lock = read_only and folder is not None and not os.access(folder, os.W_OK)
         self.calls = Calls()
         self.turn = threading.RLock()
@@ -246,12 +244,12 @@ class Database:
             what: What can't be done if there is an error.
         """
         try:
-            with _CALLS.counted(self.name), self.calls.counted(self.name):
-                try:
-                    yield
-                except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-                    cure = cure_of(error, self.path, read_only=self.read_only) or RESTORE
-                    raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
+            with (
+                _CALLS.counted(self.name),
+                self.calls.counted(self.name),
+                translated_errors(f"{self.name} {what}", self.path, read_only=self.read_only),
+            ):
+                yield
         finally:
             if self.calls.is_closed:
                 self._close_files()
@@ -262,20 +260,20 @@ class Database:
 
         Raises:
             StoreError: SQLite can't read, or the store was closed.
-            OutdatedError: The file was written to meanwhile, and this process may not lock it.
+            OutdatedError: The file was written to during the read, and this process may not lock it.
         """
         with self.running("can't be read"):
             if self._memory is not None:
                 with self.turn:
-                    is_nested = self._memory.in_transaction  # as by a ``rank`` that reads the store
+                    is_nested = self._memory.in_transaction  # as in a signal handler
                     with nullcontext() if is_nested else _transaction(self._memory, "BEGIN"):
                         yield Snapshot(self._memory)
                 return
             stamp = self._stamp()
-            snapshot = self.keep_state()
+            snapshot = self.take_state()
             try:
                 yield snapshot
-            except OutdatedError:  # is raised by each search after a write, and closing the only connection syncs files
+            except OutdatedError:  # common after a write, and closing the only connection would sync files
                 self.release_state(snapshot)
                 raise
             except BaseException:
@@ -292,11 +290,8 @@ class Database:
         Raises:
             StoreError: SQLite can't write: the disk is full, or the file is locked, damaged or read-only.
         """
-        if self.read_only:
-            raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
+        self.check_writable()
         with self.running("can't be written, and is as it was before the call"), self.turn:
-            if self._memory is not None and self._memory.in_transaction:
-                raise StoreError(f"{self.name} can't be written while this thread reads it; write after the read")
             connection = self._memory or self._take()
             try:
                 if self.folder is not None:
@@ -318,6 +313,15 @@ class Database:
                     _write_head(self.folder, transaction.fact("birth", int) or 0, transaction.version.generation)
                 self._put_back(connection)
 
+    def check_writable(self) -> None:
+        """Check that the database wasn't opened for reading only.
+
+        Raises:
+            StoreError: It was.
+        """
+        if self.read_only:
+            raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
+
     @contextmanager
     def at_one_state(self, *, copies: bool = False) -> Iterator["OneState"]:
         """Return a context for several reads, perhaps of several threads, that are all of one state; see `OneState`."""
@@ -329,8 +333,8 @@ class Database:
             state.end()
             self._states.discard(state)
 
-    def keep_state(self) -> Snapshot:
-        """Return the present state, to be released; of a database in memory a copy of it."""
+    def take_state(self) -> Snapshot:
+        """Take the present state, to be released; of a database in memory a copy of it."""
         connection = self._take() if self._memory is None else _connect(":memory:")
         try:
             if self._memory is not None:
@@ -343,7 +347,7 @@ class Database:
         return Snapshot(connection)
 
     def release_state(self, snapshot: Snapshot, *, is_clean: bool = True) -> None:
-        """Let go of a state that was kept.
+        """Release a state that was taken.
 
         Args:
             snapshot: The state.
@@ -362,7 +366,7 @@ class Database:
     def close(self) -> None:
         """Wait for running calls, and close all connections; later calls raise `StoreError`.
 
-        Within a call of this thread, as in a handler of a signal, that is done when the last call ends.
+        Within a call of this thread, as in a signal handler, the last call closes them at its end.
         """
         self.calls.close()
         self._close_files()
@@ -391,15 +395,10 @@ class Database:
             for state in list(self._states):
                 state.before_fork()
 
-    def after_fork_in_parent(self) -> None:
-        """Keep the states that were kept before the fork, before anybody writes."""
-        for state in list(self._states):
-            state.after_fork_in_parent()
-
     def after_fork_in_child(self) -> None:
-        """Begin anew in the child process."""
+        """Reset in the child process."""
         refusal = self.calls.refusal
-        if self.calls.are_running:  # what it uses is in any state
+        if self.calls.are_running:  # its data may be in an inconsistent state
             refusal = refusal or "was in use when the process forked; open it again in this process"
             self._finalizer.detach()
             if self._memory is not None:
@@ -431,7 +430,7 @@ class Database:
                 f"{path!s}-journal is a rollback journal, which no store writes, and SQLite would apply it; delete "
                 "it if you trust the database, or restore the index from a backup"
             )
-        head = _read_head(folder)  # before the database, as others may write meanwhile and record it here afterwards
+        head = _read_head(folder)  # before the database, as others may write in between and record it here afterwards
         if not is_complete and not self.read_only:
             self._make(path)
         connection = self._connect_file(mode="ro")
@@ -486,14 +485,14 @@ class Database:
             raise StoreError(
                 f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was "
                 "copied over an index that was in use; make sure that no process uses it, and delete "
-                f"{self.name}-wal and {self.name}-shm to go on with the backup, or use FaissStore.restore()"
+                f"{self.name}-wal and {self.name}-shm to continue with the backup, or use FaissStore.restore()"
             )
         made = snapshot.version.generation
         if head is not None and head.birth == snapshot.fact("birth", int) and head.generation > made:
             raise StoreError(
-                f"{self.name} holds {made} writes, and {head.generation} were made: its file or its write-ahead log "
-                "was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
-                f"{HEAD_FILE!r} beside it"
+                f"{self.name} has {made} of {head.generation} writes: its file or its write-ahead log "
+                "was lost, damaged or replaced. Restore both from a backup; to continue without the missing writes, "
+                f"delete {HEAD_FILE!r} next to it"
             )
 
     def _connect_file(self, *, mode: str = "") -> sqlite3.Connection:
@@ -521,7 +520,7 @@ class Database:
             connection.close()
             return
         self._idle.append(connection)
-        if not self._finalizer.alive:  # it was closed meanwhile
+        if not self._finalizer.alive:  # it has been closed
             self._close_idle()
 
     def _check_identity(self) -> None:
@@ -552,7 +551,7 @@ class Database:
         if self._cannot_lock and self._stamp() != before:
             raise OutdatedError(
                 f"{self.name} changes all the time, and this process can't lock it without write permission for its "
-                "folder; grant it, or read when nobody writes"
+                "folder; grant it, or read when no process writes"
             )
 
 
@@ -560,22 +559,22 @@ class OneState:
     """Several reads of one state of a database.
 
     An async call that is canceled leaves a thread behind, which still reads. So the reads of a state take turns, and
-    the state ends with the last of them: whoever leaves last lets go of the connection, and nobody waits.
+    the last of them releases the connection; no thread waits for it.
 
     A database in memory has no log that would keep the state. There a read of a later state is refused, or the state is
     copied first.
 
     Attributes:
-        turn: Is held by the thread that reads.
-        is_fixed: Whether a read has ended well; until then each reads the present state.
+        turn: Held by the thread that reads.
+        is_fixed: Whether a read has succeeded; until then, each reads the present state.
     """
 
     def __init__(self, database: Database, *, copies: bool) -> None:
-        """Read nothing yet.
+        """Take no state yet.
 
         Args:
             database: The database.
-            copies: Whether to copy the state of a database in memory, which takes time, but no write changes it then.
+            copies: Whether to copy the state of a database in memory, so that no write changes it.
         """
         self._database, self._copies = database, copies
         self.turn = threading.RLock()
@@ -588,7 +587,7 @@ class OneState:
 
     @contextmanager
     def reading(self) -> Iterator[Snapshot]:
-        """Read the state in the block; also within another read, as a ``rank`` may do.
+        """Read the state in the block, also within another read.
 
         Raises:
             StoreChangedError: It doesn't exist any more.
@@ -607,7 +606,7 @@ class OneState:
                     if not self.is_fixed and self._reads == 1:
                         self._drop()
                     if self._snapshot is None:
-                        self._snapshot = self._database.keep_state()
+                        self._snapshot = self._database.take_state()
                         # The connection of a generator that is never ended is closed before it is collected itself.
                         self._finalizer = weakref.finalize(self, self._snapshot.connection.close)
                         self._finalizer.atexit = False
@@ -621,30 +620,24 @@ class OneState:
                 finally:
                     self._reads -= 1
         finally:
-            self._let_go()
+            self._release()
 
     def end(self) -> None:
-        """End the state, or leave that to the read that is running."""
+        """End the state, or let a running read do so."""
         self._is_over = True
-        self._let_go()
+        self._release()
 
     def before_fork(self) -> None:
-        """Let go of the connection, unless it is in use."""
+        """Release the connection, unless it is in use."""
         if not self._reads:
             self._drop()
-
-    def after_fork_in_parent(self) -> None:
-        """Take the state again, if it is the present one still."""
-        if self.is_fixed and self._snapshot is None and self._database.folder is not None:
-            with suppress(StoreError), self.reading():  # the next read raises the error
-                pass
 
     def after_fork_in_child(self) -> None:
         """Forget a read of a thread that the child lacks."""
         self.turn, self._reads = threading.RLock(), 0
 
     def _drop(self) -> None:
-        """Close the connection; the next read takes the state again, unless another was written meanwhile."""
+        """Close the connection; the next read takes the state again, if it is still the present one."""
         if self._snapshot is not None:
             self._snapshot = None
             self._finalizer()
@@ -655,7 +648,7 @@ class OneState:
         self._version = snapshot.version
         return snapshot
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         # Also after a read, as that may have ended since the state tried to end.
         if not self._is_over:
             return
@@ -732,13 +725,13 @@ def _make_all(connection: sqlite3.Connection) -> None:
 def begin_epoch(connection: sqlite3.Connection, *, is_copy: bool = False) -> None:
     """Begin another epoch of a database, so that it accepts no log of an earlier one.
 
-    SQLite can't tell whether a log belongs to the file beside it. So a random number is in the file before a log
+    SQLite can't detect whether a log belongs to the file next to it. So a random number is in the file before a log
     begins, and in the last write, which is in the log. Another version of the file has another number. See
     `Snapshot.epochs`.
 
     Args:
         connection: The connection.
-        is_copy: Whether it is a database of its own from now on, of which no record of the other's writes tells.
+        is_copy: Whether it becomes a database of its own, to which the other's count of writes doesn't apply.
     """
     with _transaction(connection, "BEGIN IMMEDIATE"):
         epoch = secrets.randbits(62)
@@ -760,7 +753,7 @@ def _before_log(connection: sqlite3.Connection, folder: Path) -> None:
         connection.execute(EMPTY_LOG)
 
 
-# The head file tells how many writes were made, which reveals that a log was lost.
+# The head file counts the writes, which reveals that a log was lost.
 
 
 class _Head(NamedTuple):
@@ -818,8 +811,26 @@ _AS_ERRNO = {
 }
 
 
-def cure_of(error: Exception, path: Path | None, *, read_only: bool) -> str | None:
-    """Return what to do about an error that tells nothing of damage; ``None`` for one that may.
+@contextmanager
+def translated_errors(
+    what: str, path: Path | None = None, *, read_only: bool = False, cure: str = RESTORE
+) -> Iterator[None]:
+    """Raise a `StoreError` for errors of SQLite and the system within the block.
+
+    Args:
+        what: What can't be done.
+        path: The database; ``None`` for one in memory, or another file.
+        read_only: Whether it is only read.
+        cure: What to do about damage.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{what}: {error}; {_cure_of(error, path, read_only=read_only) or cure}") from error
+
+
+def _cure_of(error: Exception, path: Path | None, *, read_only: bool) -> str | None:
+    """Return what to do about an error that doesn't indicate damage; ``None`` for one that may.
 
     Args:
         error: The error of SQLite or the system.

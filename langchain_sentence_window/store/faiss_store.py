@@ -3,16 +3,14 @@
 import copy
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
@@ -25,13 +23,11 @@ from langchain_sentence_window._arguments import (
     checked_texts,
 )
 from langchain_sentence_window._display import shown, summary_repr
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run, with_arguments_of
+from langchain_sentence_window._io import BLOCKING, IO, OpenFiles, run
 from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window._validation import (
     as_number,
-    checked_callback,
     checked_count,
-    checked_flag,
     checked_neighbor_weights,
     checked_weight,
     listed,
@@ -43,41 +39,36 @@ from langchain_sentence_window.embedding.embedder import unit_vector, unit_vecto
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import (
-    IndexNotFoundError,
     InvalidInputError,
     SentenceWindowWarning,
     StoreChangedError,
     StoreError,
 )
-from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT, Candidates
+from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 
-from .backup import copy_database, holds_index, restore_index
-from .check import StoreStats, bytes_by_part, check_database, check_folder
+from .backup import copy_database, holds_index, require_index, restore_index
+from .check import CheckResult, StoreStats, bytes_by_part, check_database, check_folder
 from .database import Database, OneState, OutdatedError
 from .faiss_index import AUTO, checked_kind
-from .files import DATABASE_FILE, as_folder
+from .files import as_folder
 from .filters import Condition, Filter, compile_filter, for_few
 from .origin import Origin, UnprovenError
-from .reading import Pairs, Rank, RowReader, sentences_at
+from .reading import Pairs, RowReader, sentences_at
 from .records import (
-    Record,
     add_records,
     as_time,
+    checked_names,
     latest_of,
     of_documents,
-    read_documents,
     read_shared,
     to_records,
     with_ids,
 )
-from .state import IndexState, Kept, condition_of
-from .tables import ONE_OF, Snapshot, damaged, from_halves, json_list, to_halves
+from .state import IndexState, SearchCaches, condition_of
+from .tables import Snapshot, damaged, to_halves
 from .vectors import VectorCache
 from .words import WordCache
 from .writing import Replacement
-
-if TYPE_CHECKING:
-    from .check import CheckResult
 
 T = TypeVar("T")
 
@@ -85,15 +76,15 @@ DOCUMENT_BATCH_SIZE = 5_000
 """Documents of an iterator that are added at once."""
 
 MAX_ROWS_BEHIND = 50_000
-"""Rows that a series of writes adds before the caches catch up, as each update of theirs has a fixed cost."""
+"""Rows that a series of writes adds before the caches catch up, because each update of theirs has a fixed cost."""
 
 MIN_ROWS_TO_CATCH_UP = 2_000
-"""The least number of rows for which a write brings the lexical index up to date itself; after smaller ones the next
+"""The least number of rows for which a write brings the lexical index up to date itself; after smaller ones, the next
 search makes one update for all of them."""
 
 _MAX_ATTEMPTS = 100
-_ATTEMPTS_TOGETHER = 3
-"""Attempts at a read while others may write, before it keeps them out."""
+_ATTEMPTS_AMONG_WRITERS = 3
+"""Attempts at a read while others may write, before it locks them out."""
 
 
 class FaissStore(OpenFiles, VectorStore):
@@ -114,6 +105,8 @@ class FaissStore(OpenFiles, VectorStore):
 
     Metadata can be anything that JSON can represent. It is filtered before the search, so ``k`` documents are returned
     if ``k`` match. `langchain_sentence_window.store.filters` describes the syntax of filters.
+
+    Async methods are those of LangChain's `VectorStore`, which run the sync form in a thread.
     """
 
     def __init__(
@@ -145,7 +138,7 @@ class FaissStore(OpenFiles, VectorStore):
 
         Raises:
             InvalidInputError: There is no such index, or the weights aren't numbers of 0 or more, the first above 0.
-            StoreError: The path is a file, or what it holds isn't a store or is damaged.
+            StoreError: The path is a file, or its content isn't a store or is damaged.
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{type(self).__name__}(embedding, path)")
@@ -157,21 +150,21 @@ class FaissStore(OpenFiles, VectorStore):
         self._rows_behind = 0
         try:
             with self._database.reading() as snapshot:
-                kept = snapshot.fact("settings", dict) or {}
+                stored = snapshot.fact("settings", dict) or {}
             self._origin = Origin(self._embedding, self._database)
             self._origin.check_opening()
             try:
-                index_kept = checked_kind(kept.get("index", AUTO))
-                weights_kept = checked_neighbor_weights(kept.get("weights", NEIGHBOR_WEIGHTS))
+                stored_index = checked_kind(stored.get("index", AUTO))
+                stored_weights = checked_neighbor_weights(stored.get("weights", NEIGHBOR_WEIGHTS))
             except InvalidInputError as error:
                 raise damaged(f"settings that can be used: {error}") from error
-            self._index_asked, self._weights = asked or index_kept, weights or weights_kept
-            settings = {"index": self._index_asked, "weights": list(self._weights)}
-            if settings != kept and not read_only:
+            self._index, self._weights = asked or stored_index, weights or stored_weights
+            settings = {"index": self._index, "weights": list(self._weights)}
+            if settings != stored and not read_only:
                 with self._database.writing() as transaction:
                     transaction.set_fact("settings", settings)
-            self._vectors = VectorCache(self._database, self._index_asked, self._weights)
-            self._words, self._kept = WordCache(self._database), Kept()
+            self._vectors = VectorCache(self._database, self._index, self._weights)
+            self._words, self._caches = WordCache(self._database), SearchCaches()
         except BaseException:
             self._database.close()
             raise
@@ -183,35 +176,16 @@ class FaissStore(OpenFiles, VectorStore):
         Args:
             path: The folder of the store.
             embedding: The embedder of its texts.
-            **settings: ``index``, ``neighbor_weights`` or ``read_only``; others stay as they were.
+            **settings: ``index``, ``neighbor_weights`` or ``read_only``; the others stay as they were.
 
         Raises:
             IndexNotFoundError: There is no store at the path.
-            StoreError: The path is a file, or what it holds isn't a store or is damaged.
+            StoreError: The path is a file, or its content isn't a store or is damaged.
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{cls.__name__}.open(path, embedding)")
-        cls.check_exists(path)
+        require_index(path)
         return cls(embedding, path, **settings)
-
-    @classmethod
-    def check_exists(cls, path: str | PathLike[str]) -> None:
-        """Check that there is a store at a path.
-
-        Raises:
-            IndexNotFoundError: There is none.
-            StoreError: The path is a file, or can't be read.
-        """
-        folder = as_folder(path)
-        if cls.exists(folder):
-            return
-        if folder.is_file():
-            is_of_index = folder.name == DATABASE_FILE
-            likely = repr(str(folder.parent)) if is_of_index else "the path that from_documents was given"
-            raise StoreError(f"{str(folder)!r} is a file, and an index is a folder; give {likely}")
-        raise IndexNotFoundError(
-            f"there is no index at {str(path)!r}; make one with from_documents(..., path={str(path)!r})"
-        )
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
@@ -220,14 +194,7 @@ class FaissStore(OpenFiles, VectorStore):
 
     @classmethod
     def from_texts(
-        cls,
-        texts: list[str],
-        embedding: Embeddings,
-        metadatas: list[dict[str, Any]] | None = None,
-        *,
-        ids: list[str] | None = None,
-        path: str | PathLike[str] | None = None,
-        **kwargs: Any,
+        cls, texts: list[str], embedding: Embeddings, metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
     ) -> Self:
         """Open or create a store and add texts to it.
 
@@ -235,38 +202,42 @@ class FaissStore(OpenFiles, VectorStore):
             texts: The texts.
             embedding: The embedder of texts and queries.
             metadatas: One dict for each text; ``None`` for empty metadata.
-            ids: One id for each text; ``None`` for new ids.
-            path: A folder; ``None`` for a store in memory.
-            **kwargs: Other arguments of the class.
+            **kwargs: As for `from_documents`.
 
         Raises:
-            InvalidInputError: As for `add_texts`.
+            InvalidInputError: As for `add_texts`; nothing was created at the path.
         """
-        documents = as_documents(texts, metadatas)
-        if ids is not None and len(checked_ids(ids)) != len(documents):
-            raise InvalidInputError(f"got {len(ids)} ids for {len(documents)} texts; give one for each")
-        store = cls(embedding, path, **kwargs)
-        store.add_documents(documents, ids=ids)
-        return store
+        return cls.from_documents(as_documents(texts, metadatas), embedding, **kwargs)
 
     @classmethod
-    def from_documents(cls, documents: list[Document], embedding: Embeddings, **kwargs: Any) -> Self:
+    def from_documents(
+        cls,
+        documents: list[Document],
+        embedding: Embeddings,
+        *,
+        ids: list[str] | None = None,
+        path: str | PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Open or create a store and add documents to it.
 
         Args:
             documents: The documents.
             embedding: The embedder of texts and queries.
-            **kwargs: ``path``, ``ids`` and other arguments of the class.
+            ids: One id for each document; ``None`` for their own ids, or new ones.
+            path: A folder; ``None`` for a store in memory.
+            **kwargs: Other arguments of the class.
 
         Raises:
-            InvalidInputError: The documents aren't a list of Documents; nothing was created at the path.
+            InvalidInputError: The documents aren't a list of Documents, or there isn't one id for each; nothing was
+                created at the path.
         """
-        return super().from_documents(checked_documents(documents), embedding, **kwargs)
-
-    @classmethod
-    async def afrom_documents(cls, documents: list[Document], embedding: Embeddings, **kwargs: Any) -> Self:
-        """Async version of `from_documents`."""
-        return await super().afrom_documents(checked_documents(documents), embedding, **kwargs)
+        checked = checked_documents(documents)
+        if ids is not None:
+            checked_names(ids, len(checked))
+        store = cls(embedding, path, **kwargs)
+        store.add_documents(checked, ids=ids)
+        return store
 
     @property
     def embeddings(self) -> Embeddings:
@@ -293,12 +264,6 @@ class FaissStore(OpenFiles, VectorStore):
         """
         return self.add_documents(as_documents(texts, metadatas), **kwargs)
 
-    async def aadd_texts(
-        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
-    ) -> list[str]:
-        """Async version of `add_texts`."""
-        return await self.aadd_documents(as_documents(texts, metadatas), **kwargs)
-
     def add_documents(
         self, documents: Iterable[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
     ) -> list[str]:
@@ -306,7 +271,7 @@ class FaissStore(OpenFiles, VectorStore):
 
         Texts that have a vector in the store aren't embedded again. If a long call is interrupted, for example by
         Ctrl-C, it adds no document and keeps the vectors that it has made. The same call embeds only the rest when it
-        is made again.
+        is repeated.
 
         A list is added all at once. An iterator may be of any length: it is read and added in batches of
         `DOCUMENT_BATCH_SIZE`, each in one transaction, unless ids are given.
@@ -326,13 +291,17 @@ class FaissStore(OpenFiles, VectorStore):
             EmbeddingError: The vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
-        return run(self._add(BLOCKING, documents, ids, show_progress=show_progress))
-
-    async def aadd_documents(
-        self, documents: Iterable[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
-    ) -> list[str]:
-        """Async version of `add_documents`."""
-        return await self._add(ASYNC, documents, ids, show_progress=show_progress)
+        if ids is None and not isinstance(documents, Sized):
+            added, numbered = list[str](), enumerate(as_iterator(documents))
+            while batch := list(islice(numbered, DOCUMENT_BATCH_SIZE)):
+                for position, document in batch:
+                    check_document(position, document)
+                added += self.add_documents([document for _, document in batch], show_progress=show_progress)
+            return added
+        records = to_records(checked_documents(documents), ids)
+        replacement = Replacement(self._database, self._origin, latest_of(records), self.catch_up)
+        run(replacement.make(BLOCKING, show_progress=show_progress))
+        return [record.id for record in records]
 
     def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
         """Add documents with vectors that the store's embedder made elsewhere.
@@ -350,27 +319,20 @@ class FaissStore(OpenFiles, VectorStore):
             IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
         records = to_records(checked_documents(documents), None)
+        ids = [record.id for record in records]
         if records:
-            halves = dict(
-                zip([each.id for each in records], to_halves(unit_vectors(vectors, len(records))), strict=True)
-            )
+            halves = dict(zip(ids, to_halves(unit_vectors(vectors, len(records))), strict=True))
             latest = latest_of(records)
 
             def write() -> None:
                 with self._database.writing() as transaction:
                     self._origin.claim(transaction, halves)
-                    transaction.remove(with_ids([each.id for each in latest]))
+                    transaction.remove(with_ids(ids))
                     add_records(transaction, latest, [halves[each.id] for each in latest])
 
             self._origin.run_proven(write)
-            self._follow_write(len(latest))
-        return [record.id for record in records]
-
-    async def aadd_embeddings(
-        self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors
-    ) -> list[str]:
-        """Async version of `add_embeddings`."""
-        return await run_in_executor(None, self.add_embeddings, documents, vectors)
+            self.catch_up(len(latest))
+        return ids
 
     def replace_documents(
         self,
@@ -398,12 +360,6 @@ class FaissStore(OpenFiles, VectorStore):
         replacement = run(self.prepare_replacement(BLOCKING, sentences, doc_ids, contexts, within))
         run(replacement.make(BLOCKING, show_progress=show_progress))
 
-    @with_arguments_of(replace_documents)
-    async def areplace_documents(self, *given: Any, show_progress: bool = False, **settings: Any) -> None:
-        """Async version of `replace_documents`."""
-        replacement = await self.prepare_replacement(ASYNC, *given, **settings)
-        await replacement.make(ASYNC, show_progress=show_progress)
-
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that match a filter; ids that don't exist are ignored.
 
@@ -424,10 +380,17 @@ class FaissStore(OpenFiles, VectorStore):
         condition = compile_filter(filter) if filter is not None else with_ids(checked_ids(ids))
         with self._database.writing() as transaction:
             transaction.remove(condition)
-        self._follow_write(0)
+        self.catch_up()
         return True
 
-    def delete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
+    def discard_staged(self) -> int:
+        """Delete the texts and vectors of interrupted calls, which are kept for a retry; return the number of texts."""
+        with self._database.writing() as transaction:
+            return transaction.execute("DELETE FROM staged").rowcount
+
+    # Writing, for the retriever
+
+    def delete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> list[str]:
         """Delete whole documents that a retriever added, in one transaction.
 
         Args:
@@ -435,17 +398,13 @@ class FaissStore(OpenFiles, VectorStore):
             filter: A filter on the metadata of their sentences; ``None`` for any.
 
         Returns:
-            The number of documents deleted.
+            The names of the documents that were deleted.
 
         Raises:
             InvalidInputError: There are neither names nor a filter, or the filter matches only a part of a document;
                 nothing was deleted.
             FilterError: The filter is invalid.
         """
-        return len(self.remove_documents(doc_ids, filter=filter))
-
-    def remove_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> list[str]:
-        """Delete what `delete_documents` deletes, and return the names of the documents."""
         if doc_ids is None and filter is None:
             raise InvalidInputError("delete_documents takes doc_ids or a filter; filter={} matches every document")
         conditions = [] if filter is None else [compile_filter(filter)]
@@ -455,12 +414,8 @@ class FaissStore(OpenFiles, VectorStore):
         with self._database.writing() as transaction:
             names = _whole_documents(transaction, condition)
             transaction.remove(of_documents(names))
-        self._follow_write(0)
+        self.catch_up()
         return names
-
-    async def adelete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
-        """Async version of `delete_documents`."""
-        return await run_in_executor(None, partial(self.delete_documents, doc_ids, filter=filter))
 
     async def prepare_replacement(
         self,
@@ -481,43 +436,16 @@ class FaissStore(OpenFiles, VectorStore):
             by_id, filtered = with_ids([each.id for each in documents if each.id]), compile_filter(within)
             sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
             forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
-        records: list[Record] = await io.in_thread(to_records, documents, None, texts)
-        return self._replacement(latest_of(records), remove=remove, forbidden=forbidden)
+        records = await io.in_thread(to_records, documents, None, texts)
+        return Replacement(self._database, self._origin, latest_of(records), self.catch_up, remove, forbidden)
 
-    def catch_up(self) -> None:
-        """Bring the indexes up to date after parts were written; else the next searches do."""
-        self._follow_write(0)
+    def catch_up(self, rows: int = 0, *, is_part: bool = False) -> None:
+        """Bring the caches up to date after a write, so that the next search needn't; the words only after large ones.
 
-    def discard_staged(self) -> int:
-        """Drop the texts and vectors of interrupted calls, which are kept for a retry.
-
-        Returns:
-            The number of texts dropped.
+        Args:
+            rows: The number of rows that were written.
+            is_part: Whether other writes follow, so that the caches may wait.
         """
-        with self._database.writing() as transaction:
-            return transaction.execute("DELETE FROM staged").rowcount
-
-    async def _add(
-        self, io: IO, documents: Iterable[Document], ids: list[str] | None, *, show_progress: bool
-    ) -> list[str]:
-        """Add a list at once, and an iterator in batches."""
-        if ids is None and not isinstance(documents, Sized):
-            added, read = list[str](), enumerate(as_iterator(documents))
-            while part := await io.in_thread(lambda: list(islice(read, DOCUMENT_BATCH_SIZE))):
-                for position, document in part:
-                    check_document(position, document)
-                added += await self._add(io, [document for _, document in part], None, show_progress=show_progress)
-            return added
-        given = list(ids) if isinstance(ids, list | tuple) else ids
-        records: list[Record] = await io.in_thread(to_records, checked_documents(documents), given)
-        await self._replacement(latest_of(records)).make(io, show_progress=show_progress)
-        return [record.id for record in records]
-
-    def _replacement(self, records: Sequence[Record], **conditions: Condition | None) -> Replacement:
-        return Replacement(self._database, self._origin, records, self._follow_write, **conditions)
-
-    def _follow_write(self, rows: int, *, is_part: bool = False) -> None:
-        """Bring the caches up to date after a write, so that the next search needn't; of small ones, the words wait."""
         self._rows_behind += rows
         if is_part and self._rows_behind < MAX_ROWS_BEHIND:
             return
@@ -531,13 +459,14 @@ class FaissStore(OpenFiles, VectorStore):
 
     # Searching
 
+    def similarity_search(
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score(query, k, filter=filter, **kwargs))
+
     def similarity_search_with_score(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        **kwargs: Any,
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents most similar to a text, with their cosines, best first.
 
@@ -556,47 +485,18 @@ class FaissStore(OpenFiles, VectorStore):
         _check_search(k, filter, kwargs)  # before the query is embedded
         return self.similarity_search_with_score_by_vector(self._embedded(query), k, filter=filter)
 
-    @with_arguments_of(similarity_search_with_score)
-    def similarity_search(self, *given: Any, **settings: Any) -> list[Document]:
-        """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score(*given, **settings))
-
-    @with_arguments_of(similarity_search_with_score)
-    async def asimilarity_search(self, *given: Any, **settings: Any) -> list[Document]:
-        """Async version of `similarity_search`."""
-        return _without_scores(await self.asimilarity_search_with_score(*given, **settings))
-
-    async def asimilarity_search_with_score(
-        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        """Async version of `similarity_search_with_score`."""
-        _check_search(k, filter, kwargs)
-        vector = await self.embed_query(ASYNC, query)
-        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
+    def similarity_search_by_vector(
+        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score_by_vector(embedding, k, filter=filter, **kwargs))
 
     def similarity_search_with_score_by_vector(
-        self,
-        embedding: list[float] | Vectors,
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        **kwargs: Any,
+        self, embedding: list[float] | Vectors, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents most similar to a vector, with their cosines, best first."""
         vector, condition = unit_vector(embedding), _check_search(k, filter, kwargs)
         return self.read(lambda state: state.documents(state.nearest(vector, k, condition), filter), words=False)
-
-    @with_arguments_of(similarity_search_with_score_by_vector)
-    def similarity_search_by_vector(self, *given: Any, **settings: Any) -> list[Document]:
-        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score_by_vector(*given, **settings))
-
-    @with_arguments_of(similarity_search_with_score_by_vector)
-    async def asimilarity_search_with_score_by_vector(
-        self, *given: Any, **settings: Any
-    ) -> list[tuple[Document, float]]:
-        """Async version of `similarity_search_with_score_by_vector`."""
-        return await run_in_executor(None, self.similarity_search_with_score_by_vector, *given, **settings)
 
     def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
@@ -614,28 +514,17 @@ class FaissStore(OpenFiles, VectorStore):
             FilterError: The filter is invalid.
             StoreError: The lexical index is out of date and can't be written.
         """
-        checked_count("k", k)
+        condition = _check_search(k, filter, ())
         if not isinstance(query, str):
             raise InvalidInputError(f"the query is {shown(query)}; search with a string")
-        condition = condition_of(filter)
         return self.read(lambda state: state.documents(state.matching(query, k, condition), filter))
 
-    @with_arguments_of(lexical_search)
-    async def alexical_search(self, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
-        """Async version of `lexical_search`."""
-        return await run_in_executor(None, self.lexical_search, *given, **settings)
-
     def hybrid_search(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        lexical_weight: float = LEXICAL_WEIGHT,
-        filter: Filter | None = None,
-        rank: Rank | None = None,
-        spreads: bool | None = None,
+        self, query: str, k: int = 4, *, lexical_weight: float = LEXICAL_WEIGHT, filter: Filter | None = None
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text best by meaning and words together.
+
+        Words in neighboring sentences count for a sentence, too.
 
         Args:
             query: Any text.
@@ -643,77 +532,28 @@ class FaissStore(OpenFiles, VectorStore):
             lexical_weight: The weight of words, 0 or more; 0 for meaning alone. See
                 `langchain_sentence_window.ranking.candidates`.
             filter: A filter on their metadata.
-            rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
-                `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It is called
-                within a read, so it must not write to the store, nor wait for another thread that uses it.
-            spreads: Whether words in the sentences beside it count for a sentence, too. ``None`` if there is no
-                ``rank``, which can look at them itself.
 
         Returns:
-            Documents with their cosines, raised or lowered by how well their words match, best first; with ``rank``,
-            with its scores.
+            Documents with their cosines, raised or lowered by how well their words match, best first.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more, or
-                ``rank`` can't be called with candidates or doesn't return a finite number for each.
+            InvalidInputError: ``k`` isn't a whole number above 0, or ``lexical_weight`` isn't a number of 0 or more.
             FilterError: The filter is invalid.
             EmbeddingError: The query's vector is of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        search = self._hybrid(query, k, lexical_weight=lexical_weight, filter=filter, rank=rank, spreads=spreads)
-        return search(self._embedded(query))
+        weight, condition = checked_weight("lexical_weight", lexical_weight), _check_search(k, filter, ())
+        if not weight:
+            return self.similarity_search_with_score(query, k, filter=filter)
+        vector = self._embedded(query)
 
-    @with_arguments_of(hybrid_search)
-    async def ahybrid_search(self, query: str, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
-        """Async version of `hybrid_search`; ``rank`` is called in a thread."""
-        search = self._hybrid(query, *given, **settings)
-        return await run_in_executor(None, search, await self.embed_query(ASYNC, query))
+        def search(state: IndexState) -> list[tuple[Document, float]]:
+            scores = state.score(vector, query, k, weight, state.allowed(condition), spreads=True)
+            best = zip(scores.rows[:k].tolist(), scores.fused[:k].tolist(), strict=True)
+            return state.documents(list(best), filter)
 
-    def _hybrid(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        lexical_weight: float = LEXICAL_WEIGHT,
-        filter: Filter | None = None,
-        rank: Rank | None = None,
-        spreads: bool | None = None,
-    ) -> Callable[[Vectors], list[tuple[Document, float]]]:
-        """Check what a hybrid search is given, and return what searches with the vector of the query."""
-        weight = checked_weight("lexical_weight", lexical_weight)
-        if rank is not None:
-            checked_callback("rank", rank, "candidates")
-        spreading = rank is None if spreads is None else checked_flag("spreads", spreads)
-        if not weight and rank is None:
-            by_vector = self.similarity_search_with_score_by_vector
-            return lambda vector: by_vector(vector, k, filter=filter)
-        checked_count("k", k)
-        condition_of(filter)  # refuses an invalid one before the query is embedded
-        settings: dict[str, Any] = {"lexical_weight": weight, "filter": filter, "spreads": spreading}
-
-        raised = list[Exception]()
-
-        def ranked(candidates: Candidates) -> Any:
-            assert rank is not None  # noqa: S101
-            try:
-                return rank(candidates)
-            except Exception as error:
-                raised.append(error)
-                raise
-
-        def work(state: IndexState, vector: Vectors) -> list[tuple[Document, float]]:
-            return state.documents(state.ranked(rank and ranked, vector, query, k, **settings))
-
-        def search(vector: Vectors) -> list[tuple[Document, float]]:
-            try:
-                return self.read(partial(work, vector=vector), words=bool(weight))
-            except StoreError:
-                if raised:  # a read takes errors of its block for its own
-                    raise raised[-1] from None
-                raise
-
-        return search
+        return self.read(search)
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
@@ -743,42 +583,18 @@ class FaissStore(OpenFiles, VectorStore):
                 ``lambda_mult`` isn't in [0, 1].
             FilterError: The filter is invalid.
         """
-        _check_search(k, filter, kwargs)
-        vector = self._embedded(query)
-        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
-
-    @with_arguments_of(max_marginal_relevance_search)
-    async def amax_marginal_relevance_search(self, query: str, *given: Any, **settings: Any) -> list[Document]:
-        """Async version of `max_marginal_relevance_search`."""
-        vector: Any = await self.embed_query(ASYNC, query)
-        return await self.amax_marginal_relevance_search_by_vector(vector, *given, **settings)
-
-    def max_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float] | Vectors,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Find documents that are similar to a vector and different from each other.
-
-        See `max_marginal_relevance_search`.
-        """
+        condition, candidate_count = _check_search(k, filter, kwargs), max(k, checked_count("fetch_k", fetch_k))
         if not 0 <= as_number(lambda_mult) <= 1:
             raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
-        vector, condition = unit_vector(embedding), _check_search(k, filter, kwargs)
-        candidate_count = max(k, checked_count("fetch_k", fetch_k))
+        vector = self._embedded(query)
 
-        def work(state: IndexState) -> list[Document]:
+        def search(state: IndexState) -> list[Document]:
             nearest: Pairs = state.nearest(vector, candidate_count, condition)
-            candidates: list[Any] = state.vectors_of(nearest)
+            candidates: Any = list(state.snapshot.vectors_of(row for row, _ in nearest))
             chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
-            return [document for document, _ in state.documents([nearest[at] for at in chosen], filter)]
+            return _without_scores(state.documents([nearest[at] for at in chosen], filter))
 
-        return self.read(work, words=False)
+        return self.read(search, words=False)
 
     # Reading
 
@@ -790,6 +606,17 @@ class FaissStore(OpenFiles, VectorStore):
         """
         return self.get_by_ids_within(ids, {})
 
+    def __len__(self) -> int:
+        """Return the number of documents in the store; a retriever adds one for each sentence."""
+        with self._reading() as snapshot:
+            return snapshot.version.sentences
+
+    def __bool__(self) -> bool:
+        """Return true, also for an empty store."""
+        return True
+
+    # Reading, for the retriever
+
     def get_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
         """Fetch the documents that match a filter, in the order of the ids.
 
@@ -797,21 +624,19 @@ class FaissStore(OpenFiles, VectorStore):
             InvalidInputError: The ids aren't a list of strings.
             FilterError: The filter is invalid.
         """
-        wanted = checked_ids(ids)
-        (sql, parameters), (holds, values) = with_ids(wanted), for_few(compile_filter(filter))
+        asked = checked_ids(ids)
+        (sql, parameters), (holds, values) = with_ids(asked), for_few(compile_filter(filter))
         with self._reading() as snapshot:
-            read = read_documents(snapshot, (f"{sql} AND ({holds})", [*parameters, *values]))
-        found = {document.id: document for document in read.values()}
-        return [found[id_] for id_ in dict.fromkeys(wanted) if id_ in found]
-
-    async def aget_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
-        """Async version of `get_by_ids_within`."""
-        return await run_in_executor(None, self.get_by_ids_within, ids, filter)
+            rows = snapshot.execute(f"SELECT row FROM sentences WHERE {sql} AND ({holds})", [*parameters, *values])
+            documents = RowReader(snapshot).documents([row for (row,) in rows])
+        by_id = {document.id: document for document in documents.values()}
+        return [by_id[id_] for id_ in dict.fromkeys(asked) if id_ in by_id]
 
     def read_sentences(self, keys: Iterable[SentenceKey], filter: Filter | None = None) -> SentencesByKey:
         """Read sentences by document and index; leave out those that don't exist or that the filter forbids."""
         where = condition_of(filter)
-        return self._read(lambda snapshot: sentences_at(RowReader(snapshot), keys, where))
+        with self._reading() as snapshot:
+            return sentences_at(RowReader(snapshot), keys, where)
 
     def list_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
         """List the documents that a retriever added, in the order in which they were last written.
@@ -826,19 +651,15 @@ class FaissStore(OpenFiles, VectorStore):
         condition = compile_filter(filter or {})
         with self._reading() as snapshot:
             sql, parameters = snapshot.simplest(condition)
-            found = snapshot.execute(_LISTED.format(sql), parameters).fetchall()
-            sources = read_shared(snapshot, "sources", {each[2] for each in found})
-            sections = read_shared(snapshot, "sections", {each[3] for each in found})
+            runs = snapshot.execute(_RUNS_OF_SENTENCES.format(sql), parameters).fetchall()
+            sources = read_shared(snapshot, "sources", {each[2] for each in runs})
+            sections = read_shared(snapshot, "sections", {each[3] for each in runs})
         return indexed_documents(
             SentenceRun(
                 doc_id, count, str(sections[section].get(HEADING, "")), own_metadata(sources[source]), as_time(written)
             )
-            for doc_id, count, source, section, written in found
+            for doc_id, count, source, section, written in runs
         )
-
-    async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
-        """Async version of `list_documents`."""
-        return await run_in_executor(None, self.list_documents, filter)
 
     def count_documents(self, filter: Filter | None = None) -> int:
         """Count the documents that `list_documents` lists, without reading them.
@@ -852,24 +673,18 @@ class FaissStore(OpenFiles, VectorStore):
         condition = compile_filter(filter or {})
         with self._reading() as snapshot:
             sql, parameters = snapshot.simplest(condition)
-            (count,) = snapshot.execute(_COUNTED.format(sql), parameters).fetchone()
+            (count,) = snapshot.execute(_DOCUMENT_COUNT.format(sql), parameters).fetchone()
         return int(count)
 
-    async def acount_documents(self, filter: Filter | None = None) -> int:
-        """Async version of `count_documents`."""
-        return await run_in_executor(None, self.count_documents, filter)
+    def sample_for(self, embedding: Embeddings) -> list[tuple[str, Vectors]]:
+        """Return a few texts and their vectors, by which to check that an embedder made the vectors.
 
-    def sample_embedded(self) -> list[tuple[str, Vectors]]:
-        """Return a few texts as they were embedded, with their unit vectors.
+        The texts are long, because a model that truncates its input may give the same vectors for short ones.
 
-        By these, one can tell whether an embedder is the store's. They are long, as a model that truncates its input
-        may give the same vectors for short ones.
+        Returns:
+            The texts as they were embedded, with unit vectors; nothing if the embedder's name proves it.
         """
-        return self._origin.sample()[1]
-
-    def is_made_with(self, embedding: Embeddings) -> bool:
-        """Return whether an embedder is known to have made the vectors, without embedding anything."""
-        return self._origin.is_made_with(embedding)
+        return self._origin.sample_for(embedding)
 
     def export(self) -> Iterator[tuple[list[Document], Vectors]]:
         """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
@@ -879,31 +694,20 @@ class FaissStore(OpenFiles, VectorStore):
             slices are from the state of the store at the first one.
         """
         with self.at_one_state(copies=True) as store:
-            rows = store._read(lambda snapshot: snapshot.execute(_IN_ORDER).fetchall())
+            with store._reading() as snapshot:
+                rows = snapshot.execute("SELECT row FROM sentences ORDER BY document, sentence_index, row").fetchall()
             for start in range(0, len(rows), DOCUMENT_BATCH_SIZE):
-                wanted = [row for (row,) in rows[start : start + DOCUMENT_BATCH_SIZE]]
-                yield store._read(partial(_exported, rows=wanted))
-
-    def __len__(self) -> int:
-        """Return the number of documents in the store; a retriever adds one for each sentence."""
-        return self._read(lambda snapshot: snapshot.version.sentences)
-
-    def __bool__(self) -> bool:
-        """Return true, also for an empty store."""
-        return True
-
-    def _read(self, work: Callable[[Snapshot], T]) -> T:
-        with self._reading() as snapshot:
-            return work(snapshot)
-
-    # For the retriever
+                part = [row for (row,) in rows[start : start + DOCUMENT_BATCH_SIZE]]
+                with store._reading() as snapshot:
+                    documents, vectors = RowReader(snapshot).documents(part), snapshot.vectors_of(part)
+                yield [documents[row] for row in part], vectors
 
     @contextmanager
     def at_one_state(self, *, copies: bool = False) -> Iterator[Self]:
-        """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
+        """Return a context with the store as it is at the first search or read, regardless of later writes.
 
-        What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
-        memory was written, or an index caught up with another state. Then begin again.
+        Searches and reads there raise a `StoreChangedError` if the state doesn't exist any more: a store in memory was
+        written, or an index caught up with another state. Then start again.
 
         Args:
             copies: Whether to copy a store in memory, so that writes don't change what is read.
@@ -911,15 +715,10 @@ class FaissStore(OpenFiles, VectorStore):
         with self._database.at_one_state(copies=copies) as state:
             store = copy.copy(self)
             store._state = state
-            given = dict(store.__dict__)
-            try:
-                yield store
-            finally:  # what a subclass notes of itself is the store's
-                noted = store.__dict__.items()
-                self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
+            yield store
 
     async def embed_query(self, io: IO, text: str) -> Vectors:
-        """Embed a question; in an event loop as the embedder does there.
+        """Embed a question; in an event loop, with the embedder's async method.
 
         Returns:
             Its unit vector, of shape ``(dimension,)``.
@@ -930,11 +729,11 @@ class FaissStore(OpenFiles, VectorStore):
         return run(self.embed_query(BLOCKING, text))
 
     def read(self, work: Callable[[IndexState], T], *, words: bool = True) -> T:
-        """Run a function of one state of the store, whatever is written meanwhile.
+        """Run a function on one state of the store, regardless of concurrent writes.
 
         Args:
-            work: The function. It may be called again from its beginning, so it only returns its result. It must not
-                write to the store.
+            work: The function. It may be called again from its beginning, so it must only return its result. It must
+                not write to the store.
             words: Whether it searches words.
 
         Raises:
@@ -945,8 +744,8 @@ class FaissStore(OpenFiles, VectorStore):
         """
         for attempt in range(_MAX_ATTEMPTS):
             try:
-                with self._reading_for_search(words=words, alone=attempt >= _ATTEMPTS_TOGETHER) as snapshot:
-                    parts = self._vectors, self._words, self._origin, self._kept, RowReader(snapshot)
+                with self._reading_for_search(words=words, alone=attempt >= _ATTEMPTS_AMONG_WRITERS) as snapshot:
+                    parts = self._vectors, self._words, self._origin, self._caches, RowReader(snapshot)
                     return work(IndexState(snapshot, *parts))
             except UnprovenError:
                 run(self._origin.prove(BLOCKING))
@@ -957,11 +756,8 @@ class FaissStore(OpenFiles, VectorStore):
                     self._words.catch_up()
         raise StoreChangedError(f"{self._database.name} changes too often to be searched in one state; search again")
 
-    @contextmanager
-    def _reading(self) -> Iterator[Snapshot]:
-        source = self._database if self._state is None else self._state
-        with source.reading() as snapshot:
-            yield snapshot
+    def _reading(self) -> AbstractContextManager[Snapshot]:
+        return (self._database if self._state is None else self._state).reading()
 
     @contextmanager
     def _reading_for_search(self, *, words: bool, alone: bool) -> Iterator[Snapshot]:
@@ -980,8 +776,8 @@ class FaissStore(OpenFiles, VectorStore):
                     self._words.catch_up()
                 yield stack.enter_context(self._reading())
                 return
-            is_writable = not self._database.read_only
-            source = self._database.writing() if words and is_writable else self._database.reading()
+            locks_out_writers = words and not self._database.read_only
+            source = self._database.writing() if locks_out_writers else self._database.reading()
             stack.enter_context(self._vectors.lock)
             snapshot = stack.enter_context(source)
             self._vectors.drop_if_ahead(snapshot)
@@ -1000,14 +796,14 @@ class FaissStore(OpenFiles, VectorStore):
         """Count the contents of the store and measure its size; see `StoreStats`."""
         with self._reading() as snapshot:
             in_use, to_come, tombstones = self._vectors.describe(snapshot)
-            (documents,), (staged,) = (
-                snapshot.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("documents", "staged")
-            )
+            documents, staged = snapshot.execute(
+                "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM staged)"
+            ).fetchone()
             return StoreStats(
                 documents=documents,
                 sentences=snapshot.version.sentences,
                 bytes=bytes_by_part(self.folder),
-                index=self._index_asked,
+                index=self._index,
                 index_in_use=in_use,
                 index_to_come=to_come,
                 neighbor_weights=self._weights,
@@ -1016,45 +812,33 @@ class FaissStore(OpenFiles, VectorStore):
                 staged_texts=staged,
             )
 
-    async def astats(self) -> StoreStats:
-        """Async version of `stats`."""
-        return await run_in_executor(None, self.stats)
-
-    def check(self) -> "CheckResult":
-        """Read everything that the store holds, and list what is wrong.
+    def check(self) -> CheckResult:
+        """Read everything in the store, and list what is wrong.
 
         Each row of the database is compared with its checksum, and the sentences of each document with each other and
         with the places in their metadata; ids and the times of writing have no checksums. A saved FAISS index or
         lexical index that is damaged is noted, and is no problem: the next search builds it again. Nothing is changed
         or embedded.
         """
-        folder = self.folder
-        return check_database(self._database) if folder is None else check_folder(folder)
+        return check_database(self._database) if self.folder is None else check_folder(self.folder)
 
-    async def acheck(self) -> "CheckResult":
-        """Async version of `check`."""
-        return await run_in_executor(None, self.check)
-
-    def save(self, path: str | PathLike[str] | None = None) -> None:
-        """Write the FAISS index and the lexical index beside the database, so that the next opening is fast.
+    def save(self) -> None:
+        """Write the FAISS index and the lexical index next to the database, so that the next opening is fast.
 
         Documents need no saving: they are in the database when the call that adds them returns.
 
-        Args:
-            path: A folder without an index to copy the store into instead, as `backup` does. This is the only way to
-                save a store in memory.
-
         Raises:
-            StoreError: The folder holds an index already, or a store in memory got no path.
+            StoreError: The store is in memory, or was opened for reading only, or the folder can't be written.
         """
-        if path is None:
-            self._save()
-        else:
-            self.backup(path)
-
-    async def asave(self, path: str | PathLike[str] | None = None) -> None:
-        """Async version of `save`."""
-        await run_in_executor(None, self.save, path)
+        if self.folder is None:
+            raise StoreError("the store is in memory only; give backup() a path to write it to")
+        self._database.check_writable()
+        with self._vectors.lock, self._database.reading() as snapshot:
+            self._vectors.drop_if_ahead(snapshot)
+            self._vectors.at(snapshot)
+        self._vectors.wait()  # for a change that is due, so that the next opening needn't make it
+        self._vectors.save()
+        self._words.catch_up()
 
     def backup(self, path: str | PathLike[str]) -> None:
         """Copy the current state of the store into a folder, while others read and write.
@@ -1069,20 +853,16 @@ class FaissStore(OpenFiles, VectorStore):
         """
         copy_database(self._database, as_folder(path))
 
-    async def abackup(self, path: str | PathLike[str]) -> None:
-        """Async version of `backup`."""
-        await run_in_executor(None, self.backup, path)
-
     @staticmethod
     def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
-        """Replace an index, whatever its state, with a backup.
+        """Replace an index, even a damaged one, with a backup.
 
         The backup is checked row by row before anything is changed. It replaces the index in one transaction, so that
         the old index is unchanged if the call fails or the process is killed, and stores that are open at the path see
         the new one. Only files that aren't a database are removed first.
 
         Args:
-            backup: A folder that `backup` or ``save(path)`` made, or that of any closed index.
+            backup: A folder that `backup` made, or that of any closed index.
             path: The folder of the index to replace; it is created if it doesn't exist.
 
         Raises:
@@ -1106,89 +886,62 @@ class FaissStore(OpenFiles, VectorStore):
         """Close the store."""
         self.close()
 
-    def _save(self) -> None:
-        if self.folder is None:
-            raise StoreError("the store is in memory only; give save() a path to write it to")
-        if self._database.read_only:
-            raise StoreError(
-                f"{self._database.name} was opened for reading only; open it without read_only=True to change it"
-            )
-        with self._vectors.lock, self._database.reading() as snapshot:
-            self._vectors.drop_if_ahead(snapshot)
-            self._vectors.at(snapshot)
-        self._vectors.wait()  # for a change that is due, so that the next opening needn't make it
-        self._vectors.save()
-        self._words.catch_up()
-
     def __repr__(self) -> str:
         """Show the path, the contents and the settings that aren't the default; never raises."""
         name, database = type(self).__name__, self.__dict__.get("_database")
         if database is None:  # its construction failed
             return f"<{name}: not opened>"
         try:
-            parts = ["closed"] if database.calls.is_closed else list(self._parts())
+            stats = self.stats()
+            parts = [f"documents={stats.documents}", f"sentences={stats.sentences}", f"index={stats.index_in_use!r}"]
+            parts.append(f"embedding={type(self._embedding).__name__}")
+            if self._weights != NEIGHBOR_WEIGHTS:
+                parts.append(f"neighbor_weights={self._weights}")
+            if database.read_only:
+                parts.append("read_only=True")
         except Exception:  # noqa: BLE001 - a debugger prints stores in any state
             parts = ["closed" if database.calls.is_closed else "can't be read"]
         return summary_repr(name, database.folder, parts)
 
-    def _parts(self) -> Iterator[str]:
-        stats = self.stats()
-        yield f"documents={stats.documents}"
-        yield f"sentences={stats.sentences}"
-        yield f"index={stats.index_in_use!r}"
-        yield f"embedding={type(self._embedding).__name__}"
-        if stats.neighbor_weights != NEIGHBOR_WEIGHTS:
-            yield f"neighbor_weights={stats.neighbor_weights}"
-        if self._database.read_only:
-            yield "read_only=True"
-
     def _reopened(self) -> str:
         path, name = self.folder, type(self).__name__
         if path is None:
-            return f"keep it in a folder first, with save(path), then {name}.open(path, embedding)"
+            return f"copy it into a folder first, with backup(path), then {name}.open(path, embedding)"
         return f"{name}.open({str(path)!r}, embedding)"
 
 
-_LISTED = """
-    SELECT doc_id, sentences, source_key, (SELECT section_key FROM sentences WHERE sentences.row = found.first), written
+_RUNS_OF_SENTENCES = """
+    SELECT doc_id, sentences, source_key, (SELECT section_key FROM sentences WHERE sentences.row = runs.first), written
     FROM (SELECT source_key, count(*) AS sentences, min(row) AS first FROM sentences
-        WHERE source_key IS NOT NULL AND ({}) GROUP BY source_key) AS found
+        WHERE source_key IS NOT NULL AND ({}) GROUP BY source_key) AS runs
     JOIN sources USING (source_key) JOIN documents USING (document) ORDER BY first
 """
-_COUNTED = """
+_DOCUMENT_COUNT = """
     SELECT count(DISTINCT document) FROM sources
     WHERE source_key IN (SELECT source_key FROM sentences WHERE source_key IS NOT NULL AND ({}))
 """
-_IN_ORDER = "SELECT row FROM sentences ORDER BY document, sentence_index, row"
 
 
 def _whole_documents(snapshot: Snapshot, condition: Condition) -> list[str]:
-    """Return the names of the documents of which a condition matches sentences.
+    """Return the names of the documents whose sentences match a condition.
 
     Raises:
         InvalidInputError: It matches only a part of a document.
     """
     sql, parameters = snapshot.simplest(condition)
-    found = snapshot.execute(
-        "SELECT doc_id, matching, (SELECT count(*) FROM sentences WHERE sentences.document = found.document) "
-        f"FROM (SELECT document, count(*) AS matching FROM sentences WHERE {sql} GROUP BY document) AS found "
+    counts = snapshot.execute(
+        "SELECT doc_id, matching, (SELECT count(*) FROM sentences WHERE sentences.document = matches.document) "
+        f"FROM (SELECT document, count(*) AS matching FROM sentences WHERE {sql} GROUP BY document) AS matches "
         "JOIN documents USING (document)",
         parameters,
     ).fetchall()
-    partly = next((doc_id for doc_id, matching, every in found if matching < every), None)
+    partly = next((doc_id for doc_id, matching, every in counts if matching < every), None)
     if partly is not None:
         raise InvalidInputError(
             f"the filter lets through only a part of document {partly!r:.80}; give one that matches all of it, or "
             "delete it by its id with a retriever that has no filter. Nothing was deleted."
         )
-    return [doc_id for doc_id, _, _ in found]
-
-
-def _exported(snapshot: Snapshot, rows: Sequence[int]) -> tuple[list[Document], Vectors]:
-    documents = read_documents(snapshot, (f"row {ONE_OF}", [json_list(rows)]))
-    found = snapshot.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [json_list(rows)])
-    vectors: dict[int, bytes] = dict(found.fetchall())
-    return [documents[row] for row in rows], from_halves(vectors[row] for row in rows)
+    return [doc_id for doc_id, _, _ in counts]
 
 
 def _check_search(k: object, filter: Filter | None, others: Collection[str]) -> Condition | None:

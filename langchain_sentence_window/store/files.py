@@ -21,7 +21,7 @@ from langchain_sentence_window.errors import InvalidInputError, StoreError
 DATABASE_FILE = "sentences.sqlite3"
 LOG_FILE = f"{DATABASE_FILE}-wal"
 SIDE_FILES = (LOG_FILE, f"{DATABASE_FILE}-shm", f"{DATABASE_FILE}-journal")
-"""SQLite's own files beside the database."""
+"""SQLite's own files next to the database."""
 
 HEAD_FILE = "sentences.head"
 VECTORS_FILE = "vectors.faiss"
@@ -32,7 +32,6 @@ SETTINGS_FILE = "settings.json"
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # until another opens a pipe
 _ABANDONED_AFTER = 3_600.0  # seconds
-_MAX_NAME_BYTES = 255
 
 
 def as_folder(path: str | os.PathLike[str]) -> Path:
@@ -47,11 +46,9 @@ def as_folder(path: str | os.PathLike[str]) -> Path:
             f"the path is {shown(path)}; give the name of a folder, as a string or a Path, without NUL"
         )
     try:
-        longest = max(map(len, map(os.fsencode, Path(given).parts)), default=0)
+        os.fsencode(given)
     except UnicodeEncodeError as error:
         raise InvalidInputError(f"the path is {shown(path)}; a folder's name has no lone surrogates") from error
-    if longest > _MAX_NAME_BYTES:
-        raise InvalidInputError(f"the path is {shown(path)}; each name in it may have at most {_MAX_NAME_BYTES} bytes")
     return Path(given).absolute()
 
 
@@ -91,7 +88,7 @@ def new_file(path: Path) -> Iterator[Path]:
     """Create an empty file that replaces another one at the end of the block, or is removed after an exception.
 
     Yields:
-        The path of the new file, beside the other.
+        The path of the new file, next to the other.
 
     Raises:
         OSError: The file can't be created, or can't replace the other, which is unchanged.
@@ -111,7 +108,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove the unfinished files that killed processes left beside a file."""
+    """Remove the unfinished files that killed processes left next to a file."""
     for part in path.parent.glob(f"{path.name}.*.part*"):
         if is_abandoned(part):
             with suppress(OSError):
@@ -119,7 +116,7 @@ def remove_abandoned(path: Path) -> None:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a file is so old that no process is writing it, or what refers to it, any more."""
+    """Return whether a file is so old that no process is still writing it, or another file that refers to it."""
     try:
         return time.time() - path.lstat().st_mtime > _ABANDONED_AFTER
     except OSError:

@@ -45,7 +45,7 @@ Scalar: TypeAlias = str | int | float
 """A value that a filter may compare with."""
 
 MISSING: Any = object()
-"""Stands for the value of a key that metadata doesn't have."""
+"""The value of a missing key."""
 
 MAX_FILTER_DEPTH = 50
 """The maximum depth of nested ``$and``, ``$or`` and ``$not``."""
@@ -297,7 +297,7 @@ def _clause(given: object, value: object, depth: int) -> FilterPart:
             raise FilterError(f"{key} takes a list of filters with at least one in it, not {shown(value)}")
         if key == "$and":
             return join(" AND ", [_translate_filter(each, depth + 1) for each in value])
-        return join(" OR ", [_translate_filter(each, depth + 1) for each in _with_equals_together(value)])
+        return join(" OR ", [_translate_filter(each, depth + 1) for each in value])
     if key == "$not":
         return negated(_translate_filter(value, depth + 1))
     if key.startswith("$"):
@@ -311,19 +311,6 @@ def _clause(given: object, value: object, depth: int) -> FilterPart:
     if not value:
         raise FilterError(f"the condition on {shown(key)} is empty; give a value or an operator")
     return join(" AND ", [_operation(key, operator, operand) for operator, operand in value.items()])
-
-
-def _with_equals_together(filters: Sequence[object]) -> list[object]:
-    """Return filters of which one must match, with all values that one key may equal in one list: SQL is limited."""
-    equal: dict[str, list[object]] = {}
-    others: list[object] = []
-    for each in filters:
-        key, value = next(iter(each.items())) if isinstance(each, Mapping) and len(each) == 1 else (None, None)
-        if isinstance(key, str) and not key.startswith("$") and isinstance(value, str | int | float):
-            equal.setdefault(key, []).append(value)
-        else:
-            others.append(each)
-    return [*({key: {"$in": values}} for key, values in equal.items()), *others]
 
 
 def _operation(key: str, operator: object, operand: object) -> FilterPart:
@@ -457,7 +444,7 @@ def check_size(part: FilterPart) -> None:
     if count > _MAX_PARAMETERS or len(part.sql) > _MAX_SQL_LENGTH:
         raise FilterError(
             f"the filter has at least {count:,} keys and values, which is too many for one search; give it at most "
-            f"{MAX_VALUES:,} and search several times, or mark the documents in their metadata"
+            f"{MAX_VALUES:,}, many values of one key as {{'$in': [...]}}, or mark the documents in their metadata"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a store knows of the names of its documents; see `langchain_sentence_window.ranking.names`.
+"""The names of the documents in a store; see `langchain_sentence_window.ranking.names`.
 
 The tables ``names`` and ``first_lines`` hold the keys of names, so that a question reads only the documents that it may
 name, however many there are.

@@ -1,11 +1,11 @@
 """Which embedder made the vectors of a store, so that those of two never mix.
 
-The vectors of one *line* are all from one embedder. A line is named by a random number, drawn when the first vectors
-are written to a store without any. The record is read in the same transaction as the vectors, as other processes may
-write at any time. If names don't settle whether the embedder is the recorded one, a transaction raises an
+The vectors of one *line* are all from one embedder. A line is identified by a random number, drawn when the first
+vectors are written to a store without any. The record is read in the same transaction as the vectors, as other
+processes may write at any time. If names don't settle whether the embedder is the recorded one, a transaction raises an
 `UnprovenError`. Then a few stored texts are embedded again, and the transaction is tried once more.
 
-An embedder that becomes another while the store is open isn't noticed.
+An embedder whose model changes while the store is open isn't noticed.
 """
 
 import secrets
@@ -36,7 +36,7 @@ _FACT = "embedder"
 
 
 class UnprovenError(LookupError):
-    """Only comparing vectors can show whether those of the index are from the embedder; see `Origin.prove`."""
+    """Only a comparison of vectors can show whether the embedder made those of the index; see `Origin.prove`."""
 
 
 class StaleVectorError(LookupError):
@@ -47,7 +47,7 @@ class RecordedEmbedder(NamedTuple):
     """The record of the embedder of an index's vectors.
 
     Attributes:
-        name: What `describe_embedder` says of it; ``None`` before the first write.
+        name: Its name by `describe_embedder`; ``None`` before the first write.
         line: The line of the vectors.
     """
 
@@ -64,7 +64,7 @@ class Origin:
     """
 
     def __init__(self, embedding: Embeddings, database: Database) -> None:
-        """Compare nothing yet."""
+        """Take the embedder, without a comparison."""
         self.embedding, self._database = embedding, database
         self._name, self._names_model = describe_embedder(embedding), names_model(embedding)
         self._is_own: dict[int | None, bool] = {}  # by line; each change is one operation, so it needs no lock
@@ -81,22 +81,25 @@ class Origin:
             return  # it is checked when it is first used
         with self._database.reading() as snapshot:
             made_with = recorded_embedder(snapshot)
-        if made_with.name not in (None, self._name):
-            self.run_proven(self._check_now)
+        if made_with.name in (None, self._name):
+            return
 
-    def _check_now(self) -> None:
-        with self._database.reading() as snapshot:
-            self.check(snapshot)
+        def check() -> None:
+            with self._database.reading() as snapshot:
+                self.check(snapshot)
 
-    def is_made_with(self, embedding: Embeddings) -> bool:
-        """Return whether an embedder has the name of the one that made the vectors, and the name says its model."""
-        with self._database.reading() as snapshot:
-            return recorded_embedder(snapshot).name == describe_embedder(embedding) and names_model(embedding)
+        self.run_proven(check)
+
+    def sample_for(self, embedding: Embeddings) -> list[tuple[str, Vectors]]:
+        """Return a few long texts with their vectors; nothing if an embedder's name proves that it made the vectors."""
+        made_with, sample = self._sample()
+        is_proven = names_model(embedding) and made_with.name == describe_embedder(embedding)
+        return [] if is_proven else sample
 
     async def prove(self, io: IO) -> None:
         """Embed a few stored texts again, and remember whether the vectors are the same."""
-        made_with, sample = await io.in_thread(self.sample)
-        # A line without vectors gets none, as the next write begins another; so it doesn't matter what is said of it.
+        made_with, sample = await io.in_thread(self._sample)
+        # A line without vectors gets none, as the next write begins another; so the result doesn't matter then.
         self._is_own[made_with.line] = await makes_vectors(io, self.embedding, sample)
 
     def run_proven(self, work: Callable[[], T]) -> T:
@@ -107,7 +110,7 @@ class Origin:
             except UnprovenError:
                 run(self.prove(BLOCKING))
 
-    def sample(self) -> tuple[RecordedEmbedder, list[tuple[str, Vectors]]]:
+    def _sample(self) -> tuple[RecordedEmbedder, list[tuple[str, Vectors]]]:
         """Return the recorded embedder, and a few long texts with their vectors."""
         with self._database.reading() as snapshot:
             return recorded_embedder(snapshot), longest_texts(snapshot.sample_embedded(_SAMPLE_SIZE))

@@ -1,4 +1,4 @@
-"""Documents as rows of the database, and back.
+"""Documents as rows of the database.
 
 The metadata of a sentence is stored in three parts, as JSON: what the sentences of a source document share, what those
 of a section share, and its own. The index, the start and the end of a sentence have columns.
@@ -9,9 +9,8 @@ import math
 import uuid
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from operator import is_
 from typing import Any, NamedTuple
 
 import orjson
@@ -27,7 +26,7 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
     checked_ids,
 )
-from langchain_sentence_window.documents.metadata_values import json_item, own_values
+from langchain_sentence_window.documents.metadata_values import json_item
 from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
@@ -53,7 +52,7 @@ class Record(NamedTuple):
         sentence_index: Its index in its source document, if it has one.
         section_number: The number of its section in the source document.
         context: The text put before its own when it is embedded.
-        start: Where the sentence starts in its source document; ``None`` if its metadata tells all of its places.
+        start: Where the sentence starts in its source document; ``None`` if its places are in ``own``.
         end: Where it ends.
     """
 
@@ -82,44 +81,41 @@ def to_records(
 
     Args:
         documents: The Documents.
-        ids: Ids to use instead of their own, if any; ``None`` among them for a new id.
+        ids: Ids to use instead of their own; ``None`` among them for a new id.
         contexts: Text to put before each Document's text when it is embedded, if any.
 
     Raises:
         InvalidInputError: There isn't one id or context for each Document, an id can't be stored, or the metadata
             can't be stored as JSON.
     """
-    given = _checked_names(ids, len(documents)) if ids is not None else [document.id for document in documents]
+    own_ids = [document.id for document in documents]
+    given = own_ids if ids is None else checked_names(ids, len(documents))
     if contexts is not None and len(contexts) != len(documents):
         raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     before = contexts if contexts is not None else [""] * len(documents)
-    of_source, of_section, records = _SharedPart(), _SharedPart(), list[Record]()
-    keys, own_keys, unplaced_keys = list[str](), list[str](), list[str]()
-    source_keys, section_keys = list[str](), list[str]()
+    records = list[Record]()
     for document, given_id, context in zip(documents, given, before, strict=True):
         id_ = str(uuid.uuid4()) if given_id is None else given_id
         text, metadata = document.page_content, document.metadata
-        doc_id, index, section = sentence_key(metadata)
+        doc_id, index, section_number = sentence_key(metadata)
         if doc_id is None or index is None:
-            records.append(Record(id_, text, _to_json(metadata), "", "", doc_id, index, section, context))
+            records.append(Record(id_, text, _to_json(metadata), "", "", doc_id, index, section_number, context))
             continue
-        start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
-        is_placed = type(start) is int and type(end) is int and 0 <= start < MAX_INDEX and 0 <= end < MAX_INDEX
-        is_placed = is_placed and type(metadata[SENTENCE_INDEX]) is int
-        if list(metadata) != keys:  # all of a document have the same, as a rule
-            keys = list(metadata)
-            own_keys = [key for key in keys if key in PER_SENTENCE_KEYS]
-            unplaced_keys = [key for key in own_keys if key not in _PLACES]
-            section_keys = [key for key in keys if key in PER_SECTION_KEYS]
-            source_keys = [key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS]
-        own = {key: metadata[key] for key in (unplaced_keys if is_placed else own_keys)}
-        written = _to_json(own) if own or not is_placed else ""
-        shared = of_source.write(metadata, source_keys), of_section.write(metadata, section_keys)
-        places = (start, end) if is_placed else (None, None)
-        records.append(Record(id_, text, written, *shared, doc_id, index, section, context, *places))
-    names = [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]
-    are_storable = all(names) and STORABLE_ID.fullmatch("".join(names))  # all at once, as almost always all are
-    for name in () if are_storable else names:
+        own, section, source = dict[str, Any](), dict[str, Any](), dict[str, Any]()
+        for key, value in metadata.items():
+            owner = own if key in PER_SENTENCE_KEYS else section if key in PER_SECTION_KEYS else source
+            owner[key] = value
+        places: list[Any] = [metadata.get(START_INDEX), metadata.get(END_INDEX)]
+        is_placed = all(type(place) is int and 0 <= place < MAX_INDEX for place in places)
+        if is_placed and type(metadata[SENTENCE_INDEX]) is int:
+            for key in _PLACES:
+                del own[key]
+            written = _to_json(own) if own else ""
+        else:
+            written, places = _to_json(own), [None, None]
+        shared = _to_json(source), _to_json(section)
+        records.append(Record(id_, text, written, *shared, doc_id, index, section_number, context, *places))
+    for name in dict.fromkeys([*(each.id for each in records), *(each.doc_id or each.id for each in records)]):
         if not STORABLE_ID.fullmatch(name):
             raise InvalidInputError(
                 f"{shown(name)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
@@ -152,16 +148,16 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
         for row, (number, record) in enumerate(zip(numbers, records, strict=True), first)
         if record.source
     ]
-    sources = _Shared(transaction, "sources", "source_key", documents.values())
-    sections = _Shared(transaction, "sections", "section_key", documents.values())
-    source_keys = {row: sources.key(row, (number, each.source)) for row, number, each in owned}
-    section_keys = {row: sections.key(row, (number, each.section, each.context)) for row, number, each in owned}
-    sections.insert()
-    new = sources.insert()
-    metadatas = read_metadata([metadata for _, _, metadata, _ in new])
+    source_keys, new_sources = _shared_keys(
+        transaction, "sources", {row: (number, each.source) for row, number, each in owned}
+    )
+    section_keys, _ = _shared_keys(
+        transaction, "sections", {row: (number, each.section, each.context) for row, number, each in owned}
+    )
+    metadatas = read_metadata([metadata for _, _, metadata, *_ in new_sources])
     names = [
         (key, document, source)
-        for (source, document, *_), metadata in zip(new, metadatas, strict=True)
+        for (source, document, *_), metadata in zip(new_sources, metadatas, strict=True)
         for key in keys_of_source(metadata)
     ]
     transaction.insert("names", names)
@@ -171,13 +167,13 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_checksum(record.embedded), stored_text(record.text)
         own = record.own or None
-        stands = row, record.id, number, record.sentence_index, record.section_number
+        place = row, record.id, number, record.sentence_index, record.section_number
         shared = source_keys.get(row), section_keys.get(row), record.start, record.end
-        rows.append((*stands, *shared, text, own, key, row_checksum(record.start, record.end, text, own)))
+        rows.append((*place, *shared, text, own, key, row_checksum(record.start, record.end, text, own)))
         of_vectors.append((row, vector, zlib.crc32(vector, key)))
     transaction.insert("sentences", rows)
     transaction.insert("vectors", of_vectors)
-    transaction.added(len(rows))
+    transaction.advance(added=len(rows))
 
 
 def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
@@ -186,35 +182,32 @@ def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str
     return zlib.crc32(f"{start}\0{end}\0{own}".encode(), zlib.crc32(content))
 
 
-class _Shared:
-    """What sentences share, in one of the tables ``sources`` and ``sections``.
+def _shared_keys(
+    transaction: Transaction, table: str, contents: Mapping[int, tuple[Any, ...]]
+) -> tuple[dict[int, int], list[tuple[Any, ...]]]:
+    """Store what sentences share, each content once, in ``sources`` or ``sections``.
 
-    A key is the row of the first sentence that has it, so no key is used twice.
+    Args:
+        transaction: The transaction.
+        table: The table.
+        contents: The document, the metadata and, for a section, the context of each row.
+
+    Returns:
+        The key of each row, and the rows of the table that were added. A key is the first row that has the content, so
+        no key is used twice.
     """
-
-    def __init__(self, transaction: Transaction, table: str, key: str, documents: Iterable[int]) -> None:
-        self._transaction, self._table = transaction, table
-        columns = "document, metadata, context" if table == "sections" else "document, metadata"
-        known = transaction.execute(
-            f"SELECT {key}, {columns} FROM {table} WHERE document {ONE_OF}",
-            [json_list(documents)],
-        )
-        self._keys = {(document, metadata, *map(as_text, rest)): key for key, document, metadata, *rest in known}
-        self._new: list[tuple[Any, ...]] = []
-
-    def key(self, row: int, content: tuple[Any, ...]) -> int:
-        """Return the key of a content: the one that is known, or the row."""
-        key: int = self._keys.setdefault(content, row)
-        if key == row:
-            document, metadata, *rest = content
-            stored = document, metadata, *map(stored_text, rest)
-            self._new.append((row, *stored, shared_checksum(metadata)))
-        return key
-
-    def insert(self) -> list[tuple[Any, ...]]:
-        """Write what is new, and return it."""
-        self._transaction.insert(self._table, self._new)
-        return self._new
+    columns = "document, metadata, context" if table == "sections" else "document, metadata"
+    documents = json_list({document for document, *_ in contents.values()})
+    stored = transaction.execute(
+        f"SELECT {table[:-1]}_key, {columns} FROM {table} WHERE document {ONE_OF}", [documents]
+    )
+    keys = {(document, metadata, *map(as_text, context)): key for key, document, metadata, *context in stored}
+    added = list[tuple[Any, ...]]()
+    for row, (document, metadata, *context) in contents.items():
+        if keys.setdefault((document, metadata, *context), row) == row:
+            added.append((row, document, metadata, *map(stored_text, context), shared_checksum(metadata)))
+    transaction.insert(table, added)
+    return {row: keys[content] for row, content in contents.items()}, added
 
 
 def shared_checksum(metadata: str) -> int:
@@ -236,44 +229,12 @@ def with_ids(ids: Iterable[str]) -> Condition:
 
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:
-    """Return the condition that a record is a sentence of one of the source documents."""
+    """Return the condition that a record is a sentence of one of some source documents."""
     sql = f"document IN (SELECT document FROM documents WHERE doc_id {ONE_OF})"
     return sql, [json_list(id_ for id_ in doc_ids if STORABLE_ID.fullmatch(id_))]
 
 
 # Documents
-
-
-def read_documents(snapshot: Snapshot, condition: Condition) -> dict[int, Document]:
-    """Read the Documents that meet a condition, by row.
-
-    Raises:
-        StoreError: One isn't as it was written.
-    """
-    sql, parameters = condition
-    found = snapshot.execute(
-        "SELECT row, id, text, own, source_key, section_key, sentence_index, start_index, end_index, checksum "
-        f"FROM sentences WHERE {sql}",
-        parameters,
-    ).fetchall()
-    sources = read_shared(snapshot, "sources", {each[4] for each in found if each[4] is not None})
-    sections = read_shared(snapshot, "sections", {each[5] for each in found if each[5] is not None})
-    owns = read_metadata([each[3] or "{}" for each in found])
-    documents: dict[int, Document] = {}
-    # The same as Document(...), without its layers of __init__, which take most of the time.
-    validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
-    for (row, id_, text, own, source_key, section_key, *places, checksum), own_metadata in zip(
-        found, owns, strict=True
-    ):
-        if row_checksum(places[1], places[2], text, own) != checksum:
-            raise damaged("sentences as they were written")
-        metadata = own_metadata
-        if source_key is not None:
-            placed = dict(zip(_PLACES, places, strict=True)) if places[1] is not None else {}
-            metadata = own_values(sources[source_key]) | sections[section_key] | placed | own_metadata
-        values = {"id": id_, "page_content": as_text(text), "metadata": metadata}
-        documents[row] = validate(values, self_instance=new(Document))
-    return documents
 
 
 def read_shared(snapshot: Snapshot, table: str, keys: Iterable[int]) -> dict[int, dict[str, Any]]:
@@ -295,7 +256,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def as_time(microseconds: Any) -> datetime | None:
-    """Convert microseconds since 1970 UTC; ``None`` for what isn't a time, as a database may come from a stranger."""
+    """Convert microseconds since 1970 UTC; ``None`` for an invalid time, as a database may come from a stranger."""
     try:
         return _EPOCH + timedelta(microseconds=microseconds)
     except (TypeError, OverflowError):
@@ -306,10 +267,8 @@ def as_time(microseconds: Any) -> datetime | None:
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_ALIKE = frozenset({str, int, bool, type(None)})
-_STRING = frozenset({str})
 _NUL_MARKS = "\\u0000", "\\ue000", STAND_IN
-"""A text of JSON that has none of these contains neither a NUL nor what stands for it."""
+"""A JSON text without these contains no NUL and no replacement of one."""
 
 
 def read_metadata(texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -322,8 +281,8 @@ def read_metadata(texts: Sequence[str]) -> list[dict[str, Any]]:
     return with_nul(metadatas) if any(mark in joined for mark in _NUL_MARKS) else metadatas
 
 
-def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
-    """Check ids given for documents; ``None`` among them stands for a new id."""
+def checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
+    """Check ids for documents; ``None`` among them requests a new id."""
     is_list = isinstance(ids, Iterable) and not isinstance(ids, str | bytes)
     names: list[str | None] = list(ids) if is_list else [*checked_ids(ids)]
     checked_ids([name for name in names if name is not None])
@@ -332,45 +291,18 @@ def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
     return names
 
 
-@dataclass(eq=False, slots=True)
-class _SharedPart:
-    """Writes some keys of metadata as JSON, once for consecutive Documents with the same values."""
-
-    _keys: list[str] = field(default_factory=list)
-    _values: list[Any] = field(default_factory=list)
-    _types: list[type] = field(default_factory=list)
-    _text: str = ""
-
-    def write(self, metadata: Mapping[str, Any], keys: list[str]) -> str:
-        """Return the JSON of the keys."""
-        values = [metadata[key] for key in keys]
-        if self._text and keys == self._keys:
-            if all(map(is_, values, self._values)):
-                return self._text
-            # Equal values of different types may differ in JSON.
-            types = list(map(type, values))
-            if types == self._types and _ALIKE.issuperset(types) and values == self._values:
-                return self._text
-        self._keys, self._values, self._types = keys, values, list(map(type, values))
-        self._text = _to_json(dict(zip(keys, values, strict=True)))
-        return self._text
-
-
 def _to_json(metadata: dict[str, Any]) -> str:
-    """Write metadata as JSON: quickly what is common, and else converted, as are nested values.
+    """Write metadata as JSON: common types quickly, others converted.
 
     Raises:
         InvalidInputError: JSON can't hold it; see `json_list`.
     """
     text: str | None = None
-    kinds = {*map(type, metadata.values())}
-    is_plain = _PLAIN.issuperset(kinds) and _STRING.issuperset(map(type, metadata))
-    floats = [each for each in metadata.values() if type(each) is float] if float in kinds else ()
-    if is_plain and all(map(math.isfinite, floats)):  # for other floats, orjson would write null
-        try:
+    is_plain = all(type(key) is str and type(value) in _PLAIN for key, value in metadata.items())
+    # For NaN and infinite floats, orjson would write null.
+    if is_plain and all(math.isfinite(value) for value in metadata.values() if type(value) is float):
+        with suppress(TypeError):  # a large integer or a lone surrogate
             text = orjson.dumps(metadata).decode()
-        except TypeError:  # a large integer or a lone surrogate
-            text = None
     if text is None:
         metadata = _converted(metadata)
         text = _ENCODER.encode(metadata)
@@ -395,7 +327,7 @@ def with_heading(heading: object, text: str) -> str:
     """Put a heading path before a text, as both are searched by words: a sentence often doesn't say what it is about.
 
     Args:
-        heading: The heading path; anything but a string that isn't empty stands for none.
+        heading: The heading path; ignored unless it is a non-empty string.
         text: The text of the sentence.
     """
     return f"{fitted_headings(heading)}\n{text}" if isinstance(heading, str) and heading else text

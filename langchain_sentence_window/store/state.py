@@ -3,13 +3,12 @@
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
-from langchain_sentence_window._validation import checked_count, checked_weight, finite_numbers, listed
+from langchain_sentence_window._validation import checked_count, checked_weight, listed
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import SentenceWindowWarning
@@ -23,7 +22,6 @@ from .origin import Origin
 from .reading import (
     FoundCandidates,
     Pairs,
-    Rank,
     RowReader,
     Scores,
     are_in,
@@ -33,8 +31,7 @@ from .reading import (
     read_candidates,
     sentences_at,
 )
-from .records import read_documents
-from .tables import ONE_OF, Snapshot, Version, damaged, from_halves, json_list
+from .tables import Snapshot, Version, damaged
 from .vectors import VectorCache
 from .words import WordCache
 
@@ -43,12 +40,14 @@ _MAX_FILTER_LENGTH = 10_000
 
 
 @dataclass(slots=True)
-class Kept:
-    """What searches keep from one state to the next. A value is replaced as a whole, never changed: it needs no lock.
+class SearchCaches:
+    """What searches keep from one state to the next.
+
+    A value is replaced as a whole, never changed: it needs no lock.
 
     Attributes:
         names: The names of documents.
-        filters: The rows that match the latest filters, as the same filter often comes again.
+        filters: The rows that match the latest filters, because the same filter often comes again.
         sample: Some vectors of a state.
     """
 
@@ -59,14 +58,14 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """One state of a store, for as long as the read lasts that it is given to.
+    """One state of a store, valid within the read that it was made for.
 
     Attributes:
         snapshot: The state of the database.
         vectors: The FAISS index.
         words: The lexical index.
-        origin: Knows the embedder that questions are embedded with.
-        kept: What searches keep.
+        origin: Knows the embedder of questions.
+        caches: What searches keep.
         reader: Reads rows of the state.
     """
 
@@ -74,7 +73,7 @@ class IndexState:
     vectors: VectorCache
     words: WordCache
     origin: Origin
-    kept: Kept
+    caches: SearchCaches
     reader: RowReader
 
     def search(
@@ -94,7 +93,7 @@ class IndexState:
             text: The question, whose words are searched.
             k: The number of sentences that are enough; at least `CANDIDATES` are found.
             lexical_weight: The weight of words, 0 or more; with 0 they aren't searched.
-            filter: A filter on their metadata, which binds all that is read with them.
+            filter: A filter on their metadata, which also applies to the neighbors that are read with them.
             spreads: Whether the words of its neighbors count for a sentence, see `spread`.
 
         Raises:
@@ -106,37 +105,39 @@ class IndexState:
             OutdatedError: An index is at another state.
         """
         checked_weight("lexical_weight", lexical_weight)
-        depth = max(checked_count("k", k), CANDIDATES)
+        checked_count("k", k)
         allowed = self.allowed(condition_of(filter))
-        scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads)
+        scores = self.score(vector, text, k, lexical_weight, allowed, spreads=spreads)
         if not len(scores.rows):
-            self.warn_of_unknown_keys(filter)
+            self._warn_of_unknown_keys(filter)
         return read_candidates(self.reader, scores, allowed, self.unrelated_to(vector))
 
-    def ranked(self, rank: Rank | None, vector: Vectors, text: str, k: int, **settings: Any) -> Pairs:
-        """Find the ``k`` rows that match best by meaning and words together, with their scores, best first.
-
-        Args:
-            rank: Ranks the best `CANDIDATES`, or ``k`` if that is more; ``None`` to keep their scores.
-            vector: As for `search`, and so are the others.
-            text: The question.
-            k: The maximum number of rows.
-            **settings: Other settings of `search`.
-        """
-        found = self.search(vector, text, k, **settings)
-        scores: Any = found.candidates.scores
-        if rank is not None and len(found.candidates):
-            scores = finite_numbers("the result of rank", rank(found.candidates), len(found.candidates))
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [(found.rows[at].row, float(scores[at])) for at in order.tolist()]
+    def score(
+        self, vector: Vectors, text: str, k: int, lexical_weight: float, allowed: Rows | None, *, spreads: bool
+    ) -> Scores:
+        """Return the best rows with their scores: ``k`` or `CANDIDATES`, the greater; see `search`."""
+        snapshot, lexical, frequency, depth = self.snapshot, dict[int, float](), None, max(k, CANDIDATES)
+        self.origin.check(snapshot)
+        if lexical_weight:
+            words = self.words.searcher(snapshot)
+            lexical = dict(best_pairs(snapshot, words.search(text, depth, allowed), depth))
+            frequency = words.document_frequency
+        if spreads and lexical:
+            lexical = spread(lexical, neighbors_of(snapshot, list(lexical), len(SPREAD) - 1))
+        also = np.array(sorted(lexical), dtype=np.int64)
+        if spreads and allowed is not None:
+            also = also[are_in(also, allowed)]
+        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, also=also)
+        matches = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+        # A sum depends on the order of its terms, and rows are in the order in which they were added.
+        by_score = np.lexsort((matches, cosines))
+        rows, dense, matches = rows[by_score], cosines[by_score].astype(np.float64), matches[by_score]
+        fused = fused_scores(dense, matches, lexical_weight) if len(rows) else dense
+        order = best_first(snapshot, rows, fused, depth)
+        return Scores(rows[order], fused[order], dense[order], matches[order], frequency)
 
     def nearest(self, vector: Vectors, k: int, where: Condition | None) -> Pairs:
         """Find the ``k`` rows nearest to a unit vector among those that meet a condition, with their cosines.
-
-        Args:
-            vector: The unit vector.
-            k: The maximum number of rows.
-            where: A condition on the rows.
 
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
@@ -157,19 +158,13 @@ class IndexState:
         return sentences_at(self.reader, keys, condition_of(filter))
 
     def documents(self, found: Pairs, filter: Filter | None = None) -> list[tuple[Document, float]]:
-        """Read what was found; warn if that is nothing because no document has the filter's keys."""
+        """Read the Documents of rows; warn if there are no rows because no document has the filter's keys."""
         if not found:
-            self.warn_of_unknown_keys(filter)
-        read = read_documents(self.snapshot, (f"row {ONE_OF}", [json_list(row for row, _ in found)]))
+            self._warn_of_unknown_keys(filter)
+        read = self.reader.documents(row for row, _ in found)
         if len(read) < len(found):
             raise damaged("sentences that its index contains")
         return [(read[row], score) for row, score in found]
-
-    def vectors_of(self, found: Pairs) -> list[Vectors]:
-        """Return the vectors of what was found, as they were embedded."""
-        sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"
-        stored = dict(self.snapshot.execute(sql, [json_list(row for row, _ in found)]).fetchall())
-        return list(from_halves(stored[row] for row, _ in found))
 
     def document_names(
         self, keys: Sequence[str], metadata_keys: Sequence[str] = (), *, filter: Filter | None = None
@@ -185,80 +180,54 @@ class IndexState:
             FilterError: The filter is invalid.
         """
         allowed = self.allowed(condition_of(filter))
-        return self.kept.names.document_names(self.snapshot, keys, tuple(metadata_keys), allowed)
+        return self.caches.names.document_names(self.snapshot, keys, tuple(metadata_keys), allowed)
 
     def unrelated_to(self, vector: Vectors) -> Unrelated | None:
-        """Look how close sentences are that have little to do with a question; see `judge_relevance`.
-
-        Args:
-            vector: The unit vector of the question.
-        """
-        version, kept = self.snapshot.version, self.kept.sample
-        if kept is None or kept[0] != version:
-            kept = self.kept.sample = version, self.snapshot.sampled_vectors(SAMPLED_SENTENCES)
-        return unrelated_to(vector, kept[1], version.sentences)
+        """Measure how close unrelated sentences are to a question, by its unit vector; see `judge_relevance`."""
+        version, cached = self.snapshot.version, self.caches.sample
+        if cached is None or cached[0] != version:
+            cached = self.caches.sample = version, self.snapshot.sampled_vectors(SAMPLED_SENTENCES)
+        return unrelated_to(vector, cached[1], version.sentences)
 
     def allowed(self, where: Condition | None) -> Rows | None:
         """Return the rows that meet a condition, in order; ``None`` for all."""
         if where is None:
             return None
         version, key = self.snapshot.version, repr(where)
-        kept = self.kept.filters.get(key)
-        if kept is not None and kept[0] == version:
-            return kept[1]
-        changes = None if kept is None else self.snapshot.changes_since(kept[0])
-        if kept is None or changes is None:
+        cached = self.caches.filters.get(key)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        changes = None if cached is None else self.snapshot.changes_since(cached[0])
+        if cached is None or changes is None:
             rows = self.snapshot.rows(where)
         else:  # no row ever changes or comes back
             sql, parameters = for_few(where)
             added = self.snapshot.rows((f"row > ? AND ({sql})", [changes.last_row, *parameters]))
-            rows = np.concatenate([np.setdiff1d(kept[1], changes.removed, assume_unique=True), added])
+            rows = np.concatenate([np.setdiff1d(cached[1], changes.removed, assume_unique=True), added])
         if len(key) <= _MAX_FILTER_LENGTH:
-            others = [(other, each) for other, each in self.kept.filters.items() if other != key]
-            self.kept.filters = dict([*others[1 - _MAX_FILTERS :], (key, (version, rows))])
+            others = [(other, each) for other, each in self.caches.filters.items() if other != key]
+            self.caches.filters = dict([*others[1 - _MAX_FILTERS :], (key, (version, rows))])
         return rows
 
-    def warn_of_unknown_keys(self, filter: Filter | None) -> None:
-        """Warn that a filter found nothing, if that is as no document has some of its keys."""
+    def _warn_of_unknown_keys(self, filter: Filter | None) -> None:
+        """Warn that a filter matched nothing, if that is because no document has some of its keys."""
         unknown = list[str]()
         for key in filter_keys(filter) if filter and self.snapshot.version.sentences else ():
             sql, parameters = compile_filter({key: {"$exists": True}})
             if self.snapshot.execute(f"SELECT 1 FROM sentences WHERE {sql} LIMIT 1", parameters).fetchone() is None:
                 unknown.append(key)
-        if unknown:
-            warnings.warn(unknown_keys(unknown), stacklevel=5)
-
-    def _scored(
-        self,
-        vector: Vectors,
-        text: str,
-        depth: int,
-        weight: float,
-        allowed: Rows | None,
-        *,
-        spreads: bool,
-    ) -> Scores:
-        """Return the best rows, so many at most, with their scores; see `fused_scores`."""
-        snapshot, lexical, frequency = self.snapshot, dict[int, float](), None
-        self.origin.check(snapshot)
-        if weight:
-            words = self.words.searcher(snapshot)
-            lexical = dict(best_pairs(snapshot, words.search(text, depth, allowed), depth))
-            frequency = words.document_frequency
-        if spreads and lexical:
-            lexical = spread(lexical, neighbors_of(snapshot, list(lexical), len(SPREAD) - 1))
-        also = np.array(sorted(lexical), dtype=np.int64)
-        if spreads and allowed is not None:
-            also = also[are_in(also, allowed)]
-        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, also=also)
-        every = dict.fromkeys(rows.tolist(), 0.0) | lexical
-        matches = np.array([every[row] for row in rows.tolist()], dtype=np.float64)
-        # What is added up in another order has another sum, and rows are in the order in which they were added.
-        by_score = np.lexsort((matches, cosines))
-        rows, dense, matches = rows[by_score], cosines[by_score].astype(np.float64), matches[by_score]
-        fused = fused_scores(dense, matches, weight) if len(rows) else dense
-        order = best_first(snapshot, rows, fused, depth)
-        return Scores(rows[order], fused[order], dense[order], matches[order], frequency)
+        if not unknown:
+            return
+        renamed = [f"{RENAMED}{key}" for key in unknown if key in CONTRACT_KEYS]
+        cure = "check that the keys are spelled as in the documents that were added"
+        if renamed:
+            cure = f"a document's own key of that name is stored as {listed(renamed)}"
+        warnings.warn(
+            f"nothing was found, as no document has {listed(unknown)} in its metadata, which the filter asks for; "
+            f"{cure}",
+            SentenceWindowWarning,
+            stacklevel=5,
+        )
 
 
 def condition_of(filter: Filter | None) -> Condition | None:
@@ -266,14 +235,3 @@ def condition_of(filter: Filter | None) -> Condition | None:
     if filter is None or (isinstance(filter, Mapping) and not filter):
         return None
     return compile_filter(filter)
-
-
-def unknown_keys(keys: Sequence[str]) -> SentenceWindowWarning:
-    """Return a warning that a filter found nothing because no document has some of its keys."""
-    renamed = [f"{RENAMED}{key}" for key in keys if key in CONTRACT_KEYS]
-    cure = "check that the keys are spelled as in the documents that were added"
-    if renamed:
-        cure = f"a document's own key of that name is stored as {listed(renamed)}"
-    return SentenceWindowWarning(
-        f"nothing was found, as no document has {listed(keys)} in its metadata, which the filter asks for; {cure}"
-    )

@@ -1,8 +1,8 @@
-"""The tables of the database, and what is read from and written to them in a transaction.
+"""The tables of the database, and reading and writing them in a transaction.
 
-Rows are numbered as they are added, and no number is used twice. The sentences of a document stand in consecutive rows,
-in their order; when a part of a document changes, all of it gets new rows (see `Transaction.finish`). So whatever was
-computed from a row and the rows beside it stays right as long as the row exists, and a cache that has seen all rows up
+Rows are numbered as they are added, and no number is used twice. The sentences of a document are in consecutive rows,
+in their order; when a part of a document changes, all of it gets new rows (see `Transaction.finish`). So a value that
+was computed from a row and its neighbors stays valid as long as the row exists, and a cache that has seen all rows up
 to one catches up with the rows after it and the list of those removed since.
 """
 
@@ -90,7 +90,7 @@ class Version(NamedTuple):
 
     Attributes:
         generation: The number of writes so far.
-        token: A random number drawn for the write, which tells databases with different histories apart.
+        token: A random number drawn for the write, by which databases with different histories are distinguished.
         last_row: The highest number of any row so far.
         sentences: The number of sentences.
     """
@@ -200,7 +200,7 @@ class Snapshot:
         return lists
 
     def changes_since(self, version: Version) -> Changes | None:
-        """Return the changes since an earlier state; ``None`` if the log doesn't tell them."""
+        """Return the changes since an earlier state; ``None`` if the log doesn't go back so far."""
         found = self.execute(
             "SELECT last_row FROM writes WHERE generation = ? AND token = ?", [version.generation, version.token]
         ).fetchone()
@@ -258,18 +258,29 @@ class Snapshot:
         part = self.execute(f"{_VECTORS} WHERE row {ONE_OF} ORDER BY row", [json_list(around.tolist())]).fetchall()
         return _with_positions(part) if part else None
 
+    def vectors_of(self, rows: Iterable[int]) -> Vectors:
+        """Read the vectors of rows as they were embedded, shape ``(n, dimension)``."""
+        asked = list(rows)
+        found = self.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [json_list(asked)])
+        vectors: dict[int, bytes] = dict(found.fetchall())
+        if len(vectors) < len(asked):
+            raise damaged("vectors of its sentences")
+        return from_halves(vectors[row] for row in asked)
+
     def sampled_vectors(self, size: int) -> Vectors:
         """Return about so many vectors, spread evenly over the rows."""
+        return self.vectors_of(self._sampled_rows(size))
+
+    def _sampled_rows(self, size: int) -> list[int]:
         _, _, last_row, sentences = self.version
         step = sentences // size + 1
-        found = list[tuple[bytes]]()
-        sql = f"SELECT vector FROM vectors WHERE row {ONE_OF}"
+        rows = list[tuple[int]]()
         if last_row <= 2 * sentences:
-            found = self.execute(sql, [json_list(range(step, last_row + 1, step))]).fetchall()
-        if 2 * len(found) < min(size, sentences):  # most of these rows were removed, so all that exist are listed
+            sql = f"SELECT row FROM sentences WHERE row {ONE_OF} ORDER BY row"
+            rows = self.execute(sql, [json_list(range(step, last_row + 1, step))]).fetchall()
+        if 2 * len(rows) < min(size, sentences):  # most of these rows were removed, so all that exist are listed
             rows = self.execute("SELECT row FROM sentences ORDER BY row").fetchall()[step - 1 :: step]
-            found = self.execute(sql, [json_list(row for (row,) in rows)]).fetchall()
-        return from_halves(vector for (vector,) in found)
+        return [row for (row,) in rows]
 
     # Texts
 
@@ -287,18 +298,16 @@ class Snapshot:
         return self.execute("SELECT 1 FROM staged LIMIT 1").fetchone() is not None
 
     def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
-        """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
+        """Return about ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
 
         If there is no sentence yet, they are staged texts.
         """
-        (first, last) = self.execute("SELECT min(row), max(row) FROM sentences").fetchone()
-        if first is None:
-            found = self.execute("SELECT text, vector FROM staged LIMIT ?", [size]).fetchall()
+        if self.version.sentences:
+            rows = [json_list(self._sampled_rows(size))]
+            sql = f"SELECT {EMBEDDED}, vector FROM {WITH_SECTIONS} WHERE row {ONE_OF}"
+            found = self.execute(sql, rows).fetchall()
         else:
-            starts = {first + (last - first + 1) * part // size for part in range(size)}
-            sql = f"SELECT {EMBEDDED}, vector FROM {WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"
-            rows = [self.execute(sql, [start]).fetchone() for start in sorted(starts)]
-            found = [row for row in rows if row is not None]  # a damaged database lacks vectors
+            found = self.execute("SELECT text, vector FROM staged LIMIT ?", [size]).fetchall()
         return [(as_text(text), from_halves([vector])[0]) for text, vector in dict.fromkeys(found)]
 
 
@@ -354,7 +363,7 @@ class Transaction(Snapshot):
                 )
             for table in ("vectors", "first_lines", "sentences"):
                 self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")
-            self._advance(removed=count)
+            self.advance(removed=count)
         return count
 
     def documents_for(self, doc_ids: Iterable[str]) -> dict[str, int]:
@@ -379,15 +388,7 @@ class Transaction(Snapshot):
 
     def unstage(self, text_keys: Sequence[int]) -> None:
         """Delete the vectors that were staged for some texts."""
-        keys = [json_list(text_keys)]
-        if self.execute(f"SELECT 1 FROM staged WHERE text_key NOT {ONE_OF} LIMIT 1", keys).fetchone():
-            self.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", keys)
-        else:
-            self.execute("DELETE FROM staged")  # without a condition, SQLite doesn't look at each row
-
-    def added(self, count: int) -> None:
-        """Count sentences that were inserted after the last row."""
-        self._advance(added=count)
+        self.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [json_list(text_keys)])
 
     def finish(self) -> None:
         """Log the write, if sentences were written, and clean up what none of them uses any more."""
@@ -429,9 +430,10 @@ class Transaction(Snapshot):
         self.insert("removed", [(None, row, self._generation) for _, row in moves if row <= before])
         for table in ("sentences", "vectors", "first_lines"):
             self.connection.executemany(f"UPDATE {table} SET row = ? WHERE row = ?", moves)
-        self._advance(moved=len(moves))
+        self.advance(moved=len(moves))
 
-    def _advance(self, *, removed: int = 0, added: int = 0, moved: int = 0) -> None:
+    def advance(self, *, removed: int = 0, added: int = 0, moved: int = 0) -> None:
+        """Count sentences that were removed, added after the last row, or moved there."""
         _, token, last_row, sentences = self.version
         token = secrets.randbits(62) if token == self._before.token else token
         self._version = Version(self._generation, token, last_row + added + moved, sentences + added - removed)

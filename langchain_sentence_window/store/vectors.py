@@ -1,17 +1,17 @@
-"""The FAISS index of a store, kept in step with its database; a cache, which is built again if it is lost.
+"""The FAISS index of a store, kept in step with its database; a cache, which is rebuilt if it is lost.
 
 Few vectors are compared exactly. Of more, FAISS compares codes of two bits a number, and the best of these
-are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time
-with the vectors in the database, so that scores and order are those of an exact search.
+are compared again by codes of six bits, which are mapped from a file. The results are compared a last time with the
+vectors in the database, so that scores and order are those of an exact search.
 
 What is searched is the vector of each sentence mixed with those of its neighbors. A row's never changes, and a document
 whose sentences change gets new rows. So an index takes rows in rising order, and position and row are found from each
-other by a binary search. Removed rows stay as tombstones until they are most of all.
+other by a binary search. Removed rows stay as tombstones until they outnumber the others.
 """
 
 import json
 import logging
-import os
+import mmap
 import secrets
 import tempfile
 import threading
@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,14 @@ from . import faiss_index
 from .database import Database, OutdatedError
 from .faiss_index import EXACT, choose, index_name
 from .files import VECTORS_FILE, Checksum, checksum_of, is_abandoned, new_file, open_regular
-from .reading import Pairs, best_first, exact_cosines, with_tied
+from .reading import Pairs, best_first, exact_cosines, inner_products, with_tied
 from .tables import Snapshot, Version, damaged
 
 _LOGGER = logging.getLogger(__name__)
 
 MAX_MADE_AT_ONCE = 10_000
-"""The most vectors of an index that is made anew within the search that made it due. Larger ones are made in the
-background, while searches and writes go on with the present one."""
+"""The most vectors of an index that is rebuilt within the search that made it due. Larger ones are built in the
+background, while searches and writes continue with the present one."""
 
 MIN_CANDIDATES = 500
 CANDIDATES_PER_RESULT = 4
@@ -57,6 +57,7 @@ _MIN_TOMBSTONES = 1_000
 _PART_SIZE = 10_000
 _MAX_CODES_IN_MEMORY = 20_000
 _SAVED_SHARE = 1 / 16
+_NOTHING: tuple[Rows, Vectors] = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
 
 
 class VectorCache:
@@ -65,7 +66,7 @@ class VectorCache:
     Attributes:
         asked: The kind of the index; see `choose`.
         weights: The weights of a sentence and its neighbors in each vector; ``(1,)`` for no mixing.
-        lock: Is held by who searches the index or changes it. Who reads the database takes that state first.
+        lock: Held while the index is searched or changed. A state of the database is taken before it.
     """
 
     def __init__(self, database: Database, asked: str, weights: Sequence[float]) -> None:
@@ -101,8 +102,7 @@ class VectorCache:
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
             rows, cosines = index.search(vector, more, allowed, CANDIDATES_PER_RESULT)
         if not index.is_exact:
-            if len(rows) > more:  # with all that are as near as the last, whatever the order in which they were added
-                rows = rows[cosines >= np.partition(cosines, -more)[-more]]
+            rows = rows[_are_best(cosines, more)]
             cosines = exact_cosines(snapshot, vector, rows, self.weights)
         order = best_first(snapshot, rows, cosines, k)
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
@@ -124,14 +124,11 @@ class VectorCache:
         """
         with self._searching(snapshot) as index:
             if index is None:
-                return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+                return _NOTHING
             rows, cosines = index.search(vector, k, allowed, 1)
-            others = np.setdiff1d(also, rows)
-            of_others = index.cosines_of(vector, others)
-        if len(rows) > k:
-            is_taken = (cosines >= np.partition(cosines, -k)[-k]) | np.isin(rows, also)
-            rows, cosines = rows[is_taken], cosines[is_taken]
-        return np.concatenate([rows, of_others[0]]), np.concatenate([cosines, of_others[1]])
+            others, cosines_of_others = index.cosines_of(vector, np.setdiff1d(also, rows))
+        is_taken = _are_best(cosines, k) | np.isin(rows, also)
+        return np.append(rows[is_taken], others), np.append(cosines[is_taken], cosines_of_others)
 
     @contextmanager
     def _searching(self, snapshot: Snapshot) -> Iterator["VectorIndex | None"]:
@@ -160,13 +157,13 @@ class VectorCache:
         """Drop an index of a later state than the present one: a backup has replaced the database.
 
         Args:
-            snapshot: A state that was read while the caller held the lock, so that nobody advanced the index since.
+            snapshot: A state that was read while the caller held the lock, so that no other thread advanced the index.
         """
         if self._version is not None and self._version.generation > snapshot.version.generation:
             self.forget()
 
     def describe(self, snapshot: Snapshot) -> tuple[str, str | None, int]:
-        """Describe the index: its name, that of the one which is being made in its place, and its tombstones."""
+        """Return the index's name, the name of the index that is being built to replace it, and its tombstones."""
         index = self._index
         if index is None:
             dimension = snapshot.fact("dimension", int) or 0
@@ -176,11 +173,11 @@ class VectorCache:
 
     @property
     def is_used(self) -> bool:
-        """Whether there is an index, which a write brings up to date."""
+        """Whether there is an index, which writes bring up to date."""
         return self._version is not None
 
     def forget(self) -> None:
-        """Let go of the index, whose store was closed."""
+        """Release the index: its store was closed."""
         self._index = self._version = None
 
     def wait(self) -> None:
@@ -206,14 +203,13 @@ class VectorCache:
         self._version = snapshot.version
 
     def _renew(self, index: "VectorIndex", snapshot: Snapshot) -> None:
-        """Make or save the index anew if that is due."""
+        """Rebuild or save the index if that is due."""
         due = self._change_due(index)
-        may_save = self._database.folder is not None and not self._database.read_only
         if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
             self._index = self._built(snapshot)
         elif due is not None:
             self._begin(self._make_another)
-        elif may_save and index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)):
+        elif self._may_save and index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)):
             self._begin(self.save)
 
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
@@ -222,26 +218,30 @@ class VectorCache:
         if changes is None or index.dimension != snapshot.fact("dimension", int):
             return False
         index.remove(changes.removed)
-        for rows, vectors in self._parts(snapshot, changes.last_row):
-            index.add(rows, vectors)
+        self._add_rows(index, snapshot, changes.last_row)
         return True
 
-    def _parts(self, snapshot: Snapshot, after: int) -> Iterator[tuple[Rows, Vectors]]:
-        """Yield the rows after one, and their vectors, mixed with those of their neighbors."""
-        while part := snapshot.vectors_after(after, snapshot.version.last_row, _PART_SIZE):
-            rows, vectors, positions = part
-            yield rows, mix_neighbors(vectors, positions, self.weights)
-            after = int(rows[-1])
+    def _add_rows(self, index: "VectorIndex", snapshot: Snapshot, after: int) -> None:
+        while after < snapshot.version.last_row:
+            after = self._add_part(index, snapshot, after, snapshot.version.last_row)
+
+    def _add_part(self, index: "VectorIndex", snapshot: Snapshot, after: int, last_row: int) -> int:
+        """Add the next rows, up to the last one; return the last that was added, or ``last_row`` if none is left."""
+        part = snapshot.vectors_after(after, last_row, _PART_SIZE)
+        if part is None:
+            return last_row
+        rows, vectors, positions = part
+        index.add(rows, mix_neighbors(vectors, positions, self.weights))
+        return int(rows[-1])
 
     def _built(self, snapshot: Snapshot) -> "VectorIndex | None":
         index = self._empty(snapshot)
         if index is not None:
-            for rows, vectors in self._parts(snapshot, 0):
-                index.add(rows, vectors)
+            self._add_rows(index, snapshot, 0)
         return index
 
     def _empty(self, snapshot: Snapshot) -> "VectorIndex | None":
-        """Make and train the index for a state; ``None`` if there never was a vector."""
+        """Create and train the index for a state; ``None`` if there never was a vector."""
         dimension, count = snapshot.fact("dimension", int), snapshot.version.sentences
         if dimension is None:
             return None
@@ -268,10 +268,10 @@ class VectorCache:
         )
         return clusters if is_due else None
 
-    # Making another index in the background
+    # Building another index in the background
 
     def _begin(self, work: Callable[[], None]) -> None:
-        """Run something in a thread. After a failure it isn't tried again until the store is opened again."""
+        """Run a function in a thread. After a failure, it isn't tried again until the store is opened again."""
         if self._has_failed:
             return
 
@@ -282,7 +282,7 @@ class VectorCache:
                 self._has_failed = True
                 if not self._database.calls.is_closed:
                     _LOGGER.exception(
-                        "the index of %s couldn't be changed; searches go on with the present one, and opening the "
+                        "the index of %s couldn't be changed; searches continue with the present one, and opening the "
                         "store again tries again",
                         self._database.name,
                     )
@@ -293,44 +293,44 @@ class VectorCache:
             self._maker = maker
 
     def _make_another(self) -> None:
-        """Make the index that is due, and put it in place.
+        """Build the index that is due, and put it in place.
 
-        It is read in parts, each in a state of its own, so that no read lasts long. What was written meanwhile is
-        applied at the end.
+        It is read in parts, each in a state of its own, so that no read lasts long. Concurrent writes are applied at
+        the end.
         """
-        database = self._database
+        database, after = self._database, 0
         with database.reading() as snapshot:
-            version, after, index = snapshot.version, 0, self._empty(snapshot)
+            version, index = snapshot.version, self._empty(snapshot)
         while index is not None and after < version.last_row:
             with database.reading() as snapshot:
-                part = snapshot.vectors_after(after, version.last_row, _PART_SIZE)
-                if part is None:
-                    break
-                rows, vectors, positions = part
-                index.add(rows, mix_neighbors(vectors, positions, self.weights))
-                after = int(rows[-1])
+                after = self._add_part(index, snapshot, after, version.last_row)
         with database.reading() as snapshot, self.lock:
             if index is None or not self._follow(index, version, snapshot):
-                return  # so much was written meanwhile that the next search begins anew
+                return  # there were so many writes that the next search starts again
             self._index, self._version = index, snapshot.version
-        if not database.read_only:
-            self.save()
+        self.save()
 
     def after_fork(self) -> None:
-        """Begin anew in the child process, which has no thread that makes an index."""
+        """Reset in a child process, which has no thread that builds an index."""
         self.lock, self._saving = threading.RLock(), threading.Lock()
         self._maker = None
-        if self._index is not None and self._index.fine is not None and self._index.unsaved:
-            self.forget()  # both processes would append to one file
+        if self._index is not None and self._index.unsaved:
+            self.forget()  # both processes might append to one file
 
     # The files
 
+    @property
+    def _may_save(self) -> bool:
+        return self._database.folder is not None and not self._database.read_only
+
     def save(self) -> None:
-        """Write the index beside the database, so that the next opening needn't build it.
+        """Write the index next to the database, so that the next opening needn't build it, if it has a folder.
 
         Raises:
             StoreError: It can't be written.
         """
+        if not self._may_save:
+            return
         with self._database.running("can't be saved"), self._saving:  # which closing and forks wait for
             try:
                 self._write()
@@ -341,41 +341,40 @@ class VectorCache:
 
     def _write(self) -> None:
         folder = self._database.folder
-        if folder is None:
-            return
+        assert folder is not None  # noqa: S101
         with self._database.reading() as snapshot, self.lock:
             index, version = self.at(snapshot), self._version
             content = None if index is None else index.serialized()
-        if index is None or version is None or content is None:
+        if index is None or content is None:
             return
-        header = {
+        header: dict[str, Any] = {
             "clusters": index.clusters,
             "made_for": index.made_for,
             "version": version,
             "weights": self.weights,
         }
-        before, name, saved = _header_of(folder / VECTORS_FILE) or {}, "", None
+        before, name, count = _header_of(folder / VECTORS_FILE) or {}, "", len(content["rows"])
+        saved: _Mapped | None = None
         try:
             if index.fine is not None:
                 name = f"vectors.{secrets.token_hex(8)}.codes"
-                header["codes"] = [name, index.fine.write(folder / name, len(content["rows"]))]
-                saved = open_regular(folder / name)  # now, as another process that saves removes it afterwards
+                header["codes"] = [name, index.fine.write(folder / name, count)]
+                # At once, as another process that saves removes the file afterwards.
+                saved = index.fine.mapped(folder / name, count)
             content["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
             with new_file(folder / VECTORS_FILE) as part, part.open("wb") as file:
                 np.savez(file, **content)  # a ZIP file, which has checksums
         except OSError as error:
-            if saved is not None:
-                saved.close()
             raise StoreError(
-                f"{str(folder / VECTORS_FILE)!r} can't be written: {error}; make room, or go on without it, as the "
+                f"{str(folder / VECTORS_FILE)!r} can't be written: {error}; make room, or continue without it, as the "
                 "database has everything"
             ) from error
-        with self.lock:
-            if saved is not None and index.fine is not None:
-                index.fine.map(saved, len(content["rows"]))
+        if saved is not None and index.fine is not None:
+            with self.lock:
+                index.fine.use_saved(saved)
         replaced = (before.get("codes") or [None])[0]
         for codes in folder.glob("vectors.*.codes*"):
-            # Those that were written just now may be of another process, which hasn't saved the rest yet.
+            # Recent ones may be of another process, which hasn't saved the rest yet.
             if codes.name != name and (codes.name == replaced or is_abandoned(codes)):
                 with suppress(OSError):
                     codes.unlink()
@@ -438,7 +437,7 @@ class VectorIndex:
         self.rows: Rows = np.empty(0, dtype=np.int64)
         self._is_live = np.empty(0, dtype=np.bool_)
         self.tombstones = 0
-        self._selected: _Selected | None = None
+        self._last_selected: tuple[Rows, npt.NDArray[np.bool_]] | None = None
 
     def __len__(self) -> int:
         """Return the number of vectors, without tombstones."""
@@ -462,14 +461,14 @@ class VectorIndex:
             self._faiss.add(np.ascontiguousarray(vectors))
         self.rows = np.append(self.rows, rows)
         self._is_live = np.append(self._is_live, np.ones(len(rows), dtype=np.bool_))
-        self._selected = None
+        self._last_selected = None
 
     def remove(self, rows: Rows) -> None:
         """Remove vectors; rows without one are ignored."""
         at = self.positions_of(rows)
         self._is_live[at] = False
         self.tombstones += len(at)
-        self._selected = None
+        self._last_selected = None
 
     def positions_of(self, rows: Rows) -> Rows:
         """Return the positions of some rows, each once; those without a vector are left out."""
@@ -495,27 +494,27 @@ class VectorIndex:
         """
         if len(self) and len(vector) != self.dimension:
             raise wrong_size(len(vector), self.dimension)
-        selected = self._select(allowed)
-        count = selected.selected
+        is_selected = self._selected(allowed)
+        count = int(np.count_nonzero(is_selected))
         if not count:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+            return _NOTHING
+        bits = None if count == len(is_selected) else np.packbits(is_selected, bitorder="little")
         if self.fine is None:
 
-            def find(wanted: int) -> Pairs:
-                cosines, at = faiss_index.nearest(self._faiss, vector, min(wanted, count), selected.bits, 1)
+            def find(asked: int) -> Pairs:
+                cosines, at = faiss_index.nearest(self._faiss, vector, min(asked, count), bits, 1)
                 return list(zip(at.tolist(), cosines.tolist(), strict=True))
 
-            found = with_tied(find, k)
-            at = np.array([each for each, _ in found], dtype=np.int64)
-            return self.rows[at], np.minimum(np.array([cosine for _, cosine in found], dtype=np.float32), 1)
-        wanted = (MIN_CANDIDATES + per_result * k) * (2 if self.clusters > 1 else 1)
-        if count <= max(MAX_COMPARED_DIRECTLY, wanted):
-            at = selected.positions()
+            pairs = with_tied(find, k)
+            at = np.array([position for position, _ in pairs], dtype=np.int64)
+            return self.rows[at], np.minimum(np.array([cosine for _, cosine in pairs], dtype=np.float32), 1)
+        candidates = (MIN_CANDIDATES + per_result * k) * (2 if self.clusters > 1 else 1)
+        if count <= max(MAX_COMPARED_DIRECTLY, candidates):
+            at = np.flatnonzero(is_selected)
         else:
-            share = count / len(self)
-            _, at = faiss_index.nearest(self._faiss, vector, wanted, selected.bits, share)
+            _, at = faiss_index.nearest(self._faiss, vector, candidates, bits, count / len(self))
             if len(at) < k:
-                _, at = faiss_index.nearest(self._faiss, vector, wanted, selected.bits, 0)
+                _, at = faiss_index.nearest(self._faiss, vector, candidates, bits, 0)
             at = np.sort(at)
         return self.rows[at], self.fine.cosines(vector, at)
 
@@ -523,27 +522,20 @@ class VectorIndex:
         """Compare a unit vector with those of some rows; leave out those without a vector."""
         at = self.positions_of(rows)
         if not len(at):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+            return _NOTHING
         if self.fine is not None:
             return self.rows[at], self.fine.cosines(vector, at)
-        return self.rows[at], _cosines(self._faiss.reconstruct_batch(at), vector)
+        return self.rows[at], np.minimum(inner_products(self._faiss.reconstruct_batch(at), vector), 1)
 
-    def _select(self, allowed: Rows | None) -> "_Selected":
-        """Return which positions may be found; filters often come again."""
-        last = self._selected
-        if last is not None and (
-            last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed
-        ):
-            return last
+    def _selected(self, allowed: Rows | None) -> npt.NDArray[np.bool_]:
+        """Return for each position whether it may be found; the same filter often comes again."""
         if allowed is None:
-            is_selected = self._is_live
-        else:
+            return self._is_live
+        if self._last_selected is None or self._last_selected[0] is not allowed:
             is_selected = np.zeros(len(self.rows), dtype=np.bool_)
             is_selected[self.positions_of(allowed)] = True
-        count = int(np.count_nonzero(is_selected))
-        bits = None if count == len(is_selected) else np.packbits(is_selected, bitorder="little")
-        self._selected = _Selected(None if allowed is None else weakref.ref(allowed), count, bits, len(is_selected))
-        return self._selected
+            self._last_selected = allowed, is_selected
+        return self._last_selected[1]
 
     # The file
 
@@ -576,42 +568,42 @@ class VectorIndex:
             name, checksum = header["codes"]
             if checksum_of(folder / name) != checksum:
                 raise ValueError(f"{name} isn't as it was written")
-            fine = FineCodes(int(index.d), folder)
+            fine = FineCodes(int(index.d), None)
             fine.codec = faiss.deserialize_index(codec)
-            fine.map(open_regular(folder / name), len(rows))
+            fine.use_saved(fine.mapped(folder / name, len(rows)))
         read = cls(int(header["clusters"]), index, int(header["made_for"]), fine)
         read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
         return read
 
 
-class _Selected(NamedTuple):
-    """The positions that may be found.
+class _Mapped:
+    """Codes in a file that is mapped into memory.
 
     Attributes:
-        allowed: The rows that they were made of; ``None`` for all.
-        selected: Their number.
-        bits: A bit for each position; ``None`` if all may be.
-        size: The number of all positions.
+        codes: The codes, of shape ``(n, size)``, which aren't read yet.
     """
 
-    allowed: "weakref.ref[Rows] | None"
-    selected: int
-    bits: npt.NDArray[np.uint8] | None
-    size: int
+    def __init__(self, file: IO[bytes], count: int, size: int) -> None:
+        """Map the first ``count`` codes of ``size`` bytes."""
+        self._memory = mmap.mmap(file.fileno(), count * size, access=mmap.ACCESS_READ)
+        self.codes: npt.NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8).reshape(count, size)
 
-    def positions(self) -> Rows:
-        """Return the positions, in rising order."""
-        if self.bits is None:
-            return np.arange(self.size)
-        return np.flatnonzero(np.unpackbits(self.bits, count=self.size, bitorder="little"))
+    def check(self) -> None:
+        """Check that the file still has all codes: the system would end a process that reads beyond its end.
+
+        Raises:
+            CutFileError: It was cut.
+        """
+        if self._memory.size() < self.codes.size:
+            raise CutFileError("a file of the FAISS index was cut while it was open; search again")
 
 
 class FineCodes:
     """Codes of six bits a number, by position, by which a unit vector is compared with some of many.
 
-    They are mapped from a file, so that they take no memory but for those that are read: the saved one, or while an
-    index is made one of no name. What is added after saving stays in memory until the next time.
+    They are mapped from a file, so only those that are read take memory: from the saved file, or from an unnamed one
+    until the index is saved. Codes that are added after saving stay in memory until the next time.
 
     Attributes:
         codec: Encodes and decodes them.
@@ -622,46 +614,43 @@ class FineCodes:
 
         Args:
             dimension: The length of the vectors.
-            folder: Where files are written; ``None`` keeps all in memory.
+            folder: The folder for the unnamed file; ``None`` keeps all in memory.
         """
         import faiss
 
         self.codec: Any = faiss.IndexScalarQuantizer(
             dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT
         )
-        self._size = int(self.codec.code_size)
-        self._folder = folder
-        self._file: BinaryIO | None = None
-        self._finalizer = weakref.finalize(self, lambda: None)
-        self._is_saved = False
-        self._mapped: Any = None
-        # The number of codes in the file, and those after them; replaced as one, as some are saved while more come.
-        self._parts = 0, np.empty((0, self._size), dtype=np.uint8)
+        self._size, self._folder = int(self.codec.code_size), folder
+        self._unnamed: IO[bytes] | None = None
+        # The codes in a file, and those after them; replaced together, as one thread adds while another saves.
+        self._parts: tuple[_Mapped | None, npt.NDArray[np.uint8]] = None, np.empty((0, self._size), dtype=np.uint8)
 
     @property
     def unsaved(self) -> int:
         """The number of codes that aren't in a saved file."""
-        in_file, added = self._parts
-        return len(added) + (0 if self._is_saved else in_file)
+        mapped, added = self._parts
+        return len(added) + (len(mapped.codes) if mapped is not None and self._unnamed is not None else 0)
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``."""
-        in_file, added = self._parts
+        mapped, added = self._parts
         added = np.append(added, self.codec.sa_encode(np.ascontiguousarray(vectors)), axis=0)
-        if self._folder is not None and not self._is_saved and len(added) > _MAX_CODES_IN_MEMORY:
+        if self._folder is not None and len(added) > _MAX_CODES_IN_MEMORY:
             with suppress(OSError):  # if the disk is full, they stay in memory
-                if self._file is None:
-                    self._open(tempfile.TemporaryFile(dir=self._folder))  # noqa: SIM115
-                assert self._file is not None  # noqa: S101
-                self._file.seek(in_file * self._size)
-                self._file.write(added.tobytes())
-                self._file.flush()
-                in_file, added = in_file + len(added), np.empty((0, self._size), dtype=np.uint8)
-        self._parts = in_file, added
+                if self._unnamed is None:
+                    self._unnamed = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                    weakref.finalize(self, self._unnamed.close).atexit = False  # threads may still add
+                in_file = 0 if mapped is None else len(mapped.codes)
+                self._unnamed.seek(in_file * self._size)
+                self._unnamed.write(added.tobytes())
+                self._unnamed.flush()
+                mapped, added = _Mapped(self._unnamed, in_file + len(added), self._size), added[:0]
+        self._parts = mapped, added
 
     def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
         """Compare a unit vector with those at some positions, in rising order."""
-        return _cosines(self.codec.sa_decode(self._at(positions)), vector)
+        return np.minimum(inner_products(self.codec.sa_decode(self._at(positions)), vector), 1)
 
     def write(self, path: Path, count: int) -> Checksum | None:
         """Write the first codes into a file, and return its checksum.
@@ -675,45 +664,43 @@ class FineCodes:
                     file.write(self._at(np.arange(start, min(count, start + _MAX_CODES_IN_MEMORY))).tobytes())
             return checksum_of(part)
 
-    def map(self, file: BinaryIO, count: int) -> None:
-        """Read the first codes from their saved file from now on."""
-        in_file, added = self._parts
-        rest = self._at(np.arange(count, in_file + len(added)))
-        self._finalizer()
-        self._open(file)
-        self._is_saved, self._mapped = True, None
-        self._parts = count, rest
+    def mapped(self, path: Path, count: int) -> _Mapped:
+        """Map the first codes of a saved file."""
+        with open_regular(path) as file:
+            return _Mapped(file, count, self._size)
 
-    def _open(self, file: BinaryIO) -> None:
-        self._file, self._finalizer = file, weakref.finalize(self, file.close)
-        self._finalizer.atexit = False  # threads may still search
+    def use_saved(self, saved: _Mapped) -> None:
+        """Read the first codes from their saved file from now on."""
+        mapped, added = self._parts
+        total = len(added) + (0 if mapped is None else len(mapped.codes))
+        self._parts = saved, self._at(np.arange(len(saved.codes), max(total, len(saved.codes))))
+        if self._unnamed is not None:
+            self._unnamed.close()
+        self._folder = self._unnamed = None
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
-        """Return the codes at positions in rising order."""
-        in_file, added = self._parts
-        split = int(np.searchsorted(positions, in_file))
-        rest = added[positions[split:] - in_file]
-        return np.concatenate([self._mapped_codes(in_file)[positions[:split]], rest]) if split else rest
-
-    def _mapped_codes(self, count: int) -> Any:
-        """Return the codes in the file, of shape ``(count, size)``, which aren't read yet.
+        """Return the codes at positions in rising order.
 
         Raises:
             CutFileError: The file was cut.
         """
-        assert self._file is not None  # noqa: S101
-        # The system would end the process that reads behind the end.
-        if os.fstat(self._file.fileno()).st_size < count * self._size:
-            raise CutFileError("a file of the FAISS index was cut while it was open; search again")
-        if self._mapped is None or len(self._mapped) < count:
-            self._mapped = np.memmap(self._file, np.uint8, "r", shape=(count, self._size))
-        return self._mapped
+        mapped, added = self._parts
+        if mapped is None:
+            return added[positions]
+        split = int(np.searchsorted(positions, len(mapped.codes)))
+        rest = added[positions[split:] - len(mapped.codes)]
+        if not split:
+            return rest
+        mapped.check()
+        return np.concatenate([mapped.codes[positions[:split]], rest])
 
 
 class CutFileError(StoreError):
-    """The file of an index's codes was cut, so the index has to be built again."""
+    """The file of an index's codes was cut, so the index has to be rebuilt."""
 
 
-def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
-    # Not by a product of matrices, whose threads don't survive a fork.
-    return np.asarray(np.minimum(np.einsum("ij,j->i", vectors, vector), 1))
+def _are_best(cosines: Vectors, k: int) -> npt.NDArray[np.bool_]:
+    """Return for each cosine whether it is one of the ``k`` highest, or equal to the last of these."""
+    if len(cosines) <= k:
+        return np.ones(len(cosines), dtype=np.bool_)
+    return np.asarray(cosines >= np.partition(cosines, -k)[-k])

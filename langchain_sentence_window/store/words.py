@@ -10,10 +10,10 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import itemgetter
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,8 +31,8 @@ from .reading import are_in, with_tied
 from .records import read_metadata, with_heading
 from .tables import Snapshot, Transaction, Version, as_text
 
-MAX_WRITTEN_ANEW = 2_000
-"""The most rows of an index that is written anew after rows were removed. A larger one counts removed texts in the
+MAX_REWRITTEN = 2_000
+"""The most rows of an index that is rewritten after rows were removed. A larger one counts removed texts in the
 frequency of words for some time, which changes scores slightly."""
 
 FORMAT = 5
@@ -47,7 +47,7 @@ _REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # it never changes other
 class WordCache:
     """A lexical index, brought up to date with the database.
 
-    It changes only within a transaction of the database, which keeps other processes away. So the state that a search
+    It changes only within a transaction of the database, which locks out other processes. So the state that a search
     reads may be older; then it reads the present one.
     """
 
@@ -92,35 +92,14 @@ class WordCache:
         Raises:
             StoreError: The index can't be written.
         """
-        version = snapshot.version
-        if self._current[0] == version:
+        if self._current[0] == snapshot.version:
             return
         if not isinstance(snapshot, Transaction):
             with self._lock:
-                index = self._copied(snapshot)
-                if index is None:
-                    index = LexicalIndex(None)
-                    index.change(None, _texts_to_index(snapshot, 0))
-                self._current = version, index.searcher()
+                self._current = snapshot.version, self._copied(snapshot) or _built(None, snapshot).searcher()
             return
-        transaction = snapshot
         try:
-            kept = recorded_words(transaction)
-            at = self._opened_at(kept)
-            changes = None if at is None else transaction.changes_since(at)
-            if self._index is None or changes is None:
-                self._index = self._emptied()
-                self._index.change(None, _texts_to_index(transaction, 0))
-            elif len(changes.removed) and version.sentences <= MAX_WRITTEN_ANEW:
-                self._index.change(None, _texts_to_index(transaction, 0))
-            elif at != version:
-                self._index.change(changes.removed, _texts_to_index(transaction, changes.last_row))
-            if at != version and self._folder is not None:
-                # A file that was damaged since it was written must not get a new checksum.
-                before = {} if kept is None or changes is None else kept.files
-                files = checksums_in(self._folder, {name: before[name] for name in before.keys() - _REWRITTEN})
-                transaction.set_fact(_FACT, {"format": FORMAT, "version": version, "files": files})
-            self._current = version, self._index.searcher()
+            self._update(snapshot)
         except BaseException as error:
             # The index may be newer than its record; it is opened and checked again.
             self.forget()
@@ -132,46 +111,70 @@ class WordCache:
                 "rebuilds the index if it was damaged"
             ) from error
 
-    def _opened_at(self, kept: "Recorded | None") -> Version | None:
+    def _update(self, transaction: Transaction) -> None:
+        version, record = transaction.version, recorded_words(transaction)
+        at = self._opened_at(record)
+        changes = None if at is None else transaction.changes_since(at)
+        is_rewritten = changes is not None and len(changes.removed) and version.sentences <= MAX_REWRITTEN
+        if self._index is None or changes is None:
+            self._empty_folder()
+            self._index = _built(self._folder, transaction)
+        elif at != version:
+            removed, after = (None, 0) if is_rewritten else (changes.removed, changes.last_row)
+            self._index.change(removed, _texts_to_index(transaction, after))
+        if at != version and self._folder is not None:
+            # A file that was damaged since it was written must not get a new checksum.
+            before = {} if record is None or changes is None else record.files
+            files = checksums_in(self._folder, {name: before[name] for name in before.keys() - _REWRITTEN})
+            transaction.set_fact(_FACT, {"format": FORMAT, "version": version, "files": files})
+        self._current = version, self._index.searcher()
+
+    def _opened_at(self, record: "Recorded | None") -> Version | None:
         """Open the index, if it is as it was recorded, and return the state that it is at; ``None`` if it isn't."""
         folder = self._folder
         if folder is None:
             return self._current[0]
-        if kept is None:
+        if record is None:
             return None
-        if self._index is None and checksums_in(folder) == kept.files:
+        if self._index is None and checksums_in(folder) == record.files:
             self._index = LexicalIndex(folder)
-        elif self._index is not None and checksum_of(folder / _STATE_FILE) != kept.files[_STATE_FILE]:
+        elif self._index is not None and checksum_of(folder / _STATE_FILE) != record.files[_STATE_FILE]:
             return None  # another process was killed between changing the index and recording it
-        return None if self._index is None else kept.version
+        return None if self._index is None else record.version
 
-    def _emptied(self) -> "LexicalIndex":
-        if self._folder is not None:
-            if self._folder.is_dir() and not self._folder.is_symlink():
-                shutil.rmtree(self._folder)
-            else:  # rmtree would open a pipe, and wait for its other end
-                self._folder.unlink(missing_ok=True)
-            self._folder.mkdir()
-        return LexicalIndex(self._folder)
+    def _empty_folder(self) -> None:
+        folder = self._folder
+        if folder is None:
+            return
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder)
+        else:  # rmtree would open a pipe, and wait for its other end
+            folder.unlink(missing_ok=True)
+        folder.mkdir()
 
-    def _copied(self, snapshot: Snapshot) -> "LexicalIndex | None":
-        """Return a copy of the index, if it is current: tantivy writes lock files beside an index that it reads."""
-        kept = recorded_words(snapshot)
-        if kept is None or self._folder is None or kept.version != snapshot.version:
+    def _copied(self, snapshot: Snapshot) -> "LexicalSearcher | None":
+        """Return a searcher of a copy of the index, if it is current.
+
+        tantivy writes lock files next to an index that it reads. It keeps the files of a searcher mapped, so the copy
+        is removed at once.
+        """
+        record = recorded_words(snapshot)
+        if record is None or self._folder is None or record.version != snapshot.version:
             return None
-        copy = _TemporaryFolder()
-        with suppress(OSError):
-            for name in kept.files:
-                shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
-        # The copy is checked, not the original, which may have changed meanwhile.
-        return LexicalIndex(copy.path, owner=copy) if checksums_in(copy.path) == kept.files else None
+        with tempfile.TemporaryDirectory(prefix="words", ignore_cleanup_errors=True) as name:
+            copy = Path(name)
+            with suppress(OSError):
+                for file in record.files:
+                    shutil.copyfile(self._folder / file, copy / file, follow_symlinks=False)
+            # The copy is checked, not the original, which may have changed since.
+            return LexicalIndex(copy).searcher() if checksums_in(copy) == record.files else None
 
     def forget(self) -> None:
-        """Let go of the index and its files."""
+        """Release the index and its files."""
         self._index, self._current = None, (None, None)
 
     def after_fork(self) -> None:
-        """Begin anew in the child process, which has no threads of tantivy's."""
+        """Reset in a child process, which has no threads of tantivy."""
         self._lock = threading.Lock()
         self.forget()
 
@@ -229,12 +232,10 @@ def _texts_to_index(snapshot: Snapshot, after: int) -> Iterator[tuple[int, str]]
         yield row, before + as_text(text)
 
 
-class _TemporaryFolder:
-    """A folder that is removed when nothing refers to this object any more."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="words"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+def _built(folder: Path | None, snapshot: Snapshot) -> "LexicalIndex":
+    index = LexicalIndex(folder)
+    index.change(None, _texts_to_index(snapshot, 0))
+    return index
 
 
 _ROW = "row"
@@ -250,16 +251,11 @@ _MAX_ROWS_IN_QUERY = 10_000
 class LexicalIndex:
     """Texts by row, searched for words."""
 
-    def __init__(self, folder: Path | None, *, owner: object = None) -> None:
-        """Open the index in a folder, or create it there.
-
-        Args:
-            folder: The folder; ``None`` for an index in memory.
-            owner: The object that removes the folder when it is collected; kept as long as something searches there.
-        """
+    def __init__(self, folder: Path | None) -> None:
+        """Open the index in a folder, or create it there; ``None`` for an index in memory."""
         import tantivy  # on use, as a program may search another store
 
-        self._folder, self._owner, self._library = folder, owner, tantivy
+        self._folder, self._library = folder, tantivy
         self._lock = threading.Lock()
         builder = tantivy.SchemaBuilder()
         # Signed, as a Python int in an unsigned field crashes tantivy's writer.
@@ -279,7 +275,7 @@ class LexicalIndex:
         self._index.reload()
 
     def after_fork(self) -> None:
-        """Begin anew in a child process, if the fork didn't wait for a change to end; an index in memory stays."""
+        """Reset in a child process, if the fork didn't wait for a change to end; an index in memory stays."""
         self._lock = threading.Lock()
         if self._folder is not None:
             with suppress(OSError, ValueError):  # the next use says what is wrong with the files
@@ -313,7 +309,7 @@ class LexicalIndex:
         """Return a searcher of the current state, which later changes don't affect."""
         with counted_call("the lexical index"):
             self._index.reload()
-            return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
+            return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher())
 
 
 _INDEXES: "weakref.WeakSet[LexicalIndex]" = weakref.WeakSet()
@@ -330,13 +326,12 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @dataclass(eq=False)
 class LexicalSearcher:
-    """A searcher of one state of a lexical index, for any number of threads; the owner keeps its files."""
+    """A searcher of one state of a lexical index, for any number of threads."""
 
     _library: Any
     _schema: Any
     _analyzer: Any
     _searcher: Any
-    _owner: object
 
     def search(self, query: str, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the rows whose texts match best; a text needs one of the query's words.
@@ -360,14 +355,15 @@ class LexicalSearcher:
         any_word = self._library.Query.boolean_query(
             [(should, self._library.Query.term_query(self._schema, _TEXT, word, "freq")) for word in words]
         )
+        find: Callable[[int], list[tuple[int, float]]]
         if allowed is None:
-            pairs = with_tied(lambda count: self._run(any_word, count), k)
+            find = partial(self._run, any_word)
         elif len(allowed) <= _MAX_ROWS_IN_QUERY:
-            within = self._within(any_word, allowed)
-            pairs = with_tied(lambda count: self._run(within, count), k)
+            find = partial(self._run, self._within(any_word, allowed))
         else:
-            pairs = with_tied(lambda count: self._run_and_filter(any_word, count, allowed), k)
-        return sorted(sorted(pairs, key=itemgetter(0)), key=itemgetter(1), reverse=True)
+            find = partial(self._run_and_filter, any_word, allowed=allowed)
+        pairs = with_tied(find, k)
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
     def document_frequency(self, words: Sequence[str]) -> tuple[list[int], int]:
         """Return how many texts hold each word, and how many texts there are.
@@ -396,7 +392,7 @@ class LexicalSearcher:
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)
 
-    def _run_and_filter(self, query: Any, k: int, allowed: Rows) -> list[tuple[int, float]]:
+    def _run_and_filter(self, query: Any, k: int, *, allowed: Rows) -> list[tuple[int, float]]:
         limit = 2 * k * max(1, self._searcher.num_docs // len(allowed)) + 10
         while True:
             pairs = self._run(query, limit)

@@ -24,7 +24,7 @@ MAX_UNSTAGED = 8_192
 """Vectors that are kept in memory alone."""
 
 MAX_SECONDS_UNSTAGED = 10.0
-"""How long vectors are kept in memory alone while others are embedded; so much is lost if the process is killed."""
+"""How long vectors are kept in memory alone while others are embedded; a killed process loses them."""
 
 _BATCH_SIZE = 5_000
 _MAX_ATTEMPTS = 100
@@ -32,7 +32,7 @@ _MAX_ATTEMPTS = 100
 
 @dataclass(eq=False, repr=False)
 class Replacement:
-    """Records that take the place of others, with the vectors of those of their texts that are new.
+    """Records that replace others, with the vectors of their new texts.
 
     Attributes:
         database: The database.
@@ -54,20 +54,15 @@ class Replacement:
     vectors: dict[str, bytes] = field(default_factory=dict, init=False)
     _staged_at: float = field(default_factory=monotonic, init=False)
 
-    @property
-    def sentences(self) -> int:
-        """The number of records to add."""
-        return len(self.records)
-
     async def make(self, io: IO, *, show_progress: bool) -> None:
-        """Embed and write, whatever others write meanwhile; write nothing if there is nothing to change.
+        """Embed and write, regardless of concurrent writes; write nothing if there is nothing to change.
 
         Raises:
             StoreChangedError: Others delete what it relies on again and again.
         """
+        if not self.records and not self.remove:
+            return
         for _ in range(_MAX_ATTEMPTS):
-            if not self.records and not self.remove:
-                return
             await self.embed(io, self.vectors, show_progress=show_progress)
             try:
                 await io.in_thread(self.write)
@@ -143,13 +138,11 @@ class Replacement:
                 self.origin.claim(transaction, self.vectors)
             if transaction.version.sentences:
                 stored = [text for record in self.records if (text := record.embedded) not in self.vectors]
-                # SQLite reads an index for each of them, but all sentences for "OR 0".
-                replaced = [with_ids(each.id for each in self.records), *([self.remove] if self.remove else [])]
-                sql = " OR ".join(sql for sql, _ in replaced)
-                transaction.remove((sql, [value for _, values in replaced for value in values]), stage=stored)
-            last: dict[int, int] = {}
-            if transaction.has_staged():  # as after a long call, or one that was interrupted
-                last = {text_checksum(each.embedded): number for number, each in enumerate(self.records)}
+                sql, values = with_ids(each.id for each in self.records)
+                if self.remove is not None:
+                    sql, values = f"{sql} OR {self.remove[0]}", [*values, *self.remove[1]]
+                transaction.remove((sql, values), stage=stored)
+            last = {text_checksum(each.embedded): number for number, each in enumerate(self.records)}
             for start in range(0, len(self.records), _BATCH_SIZE):
                 part = self.records[start : start + _BATCH_SIZE]
                 known = transaction.known_vectors([each.embedded for each in part if each.embedded not in self.vectors])
@@ -158,10 +151,9 @@ class Replacement:
                 except KeyError as error:
                     raise StaleVectorError(*error.args) from None
                 add_records(transaction, part, vectors)
-                if last:
-                    # At once, so that their pages are used again; but a later text may have the same key.
-                    keys = {text_checksum(each.embedded) for each in part}
-                    transaction.unstage([key for key in keys if last[key] < start + _BATCH_SIZE])
+                # At once, so that their pages are used again; but a later text may have the same key.
+                keys = {text_checksum(each.embedded) for each in part}
+                transaction.unstage([key for key in keys if last[key] < start + _BATCH_SIZE])
         self.finish(len(self.records), is_part=is_part)
 
     def _unknown(self, texts: Sequence[str]) -> list[str]:

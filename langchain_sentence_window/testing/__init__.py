@@ -1,6 +1,6 @@
 """A conformance suite: does a LangChain vector store work with `SentenceWindowRetriever`?
 
-A store's maintainer writes ten lines in a project with pytest and pytest-asyncio::
+A store's maintainer writes ten lines in a project with pytest and pytest-asyncio:
 
     import pytest
     from langchain_sentence_window.testing import SentenceWindowStoreTests

@@ -36,8 +36,8 @@ class WordVectors(Embeddings):
     """
 
     def __init__(self) -> None:
-        """Begin to count."""
-        self.model = "word vectors"  # so it is recognized by its name, and no text is embedded to compare it
+        """Start to count."""
+        self.model = "word vectors"  # compared by its name, so that no text is embedded for a comparison
         self.embedded = 0
         self.is_down = False
 
@@ -54,7 +54,7 @@ class WordVectors(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         """Embed a text into a vector of length 1."""
-        # A little of a direction of the whole text makes any two texts differ.
+        # A small vector of the whole text makes any two texts differ.
         vector = 0.1 * _direction(text) + sum(map(_direction, re.findall(r"\w+", text.lower())), np.zeros(DIMENSION))
         return list((vector / np.linalg.norm(vector)).tolist())
 
@@ -71,11 +71,10 @@ def stories() -> Iterator[Document]:
     for number in range(12):
         lines: list[str] = []
         for section in range(3):
-            lines += [f"# Part {section} of {number}"]
+            lines.append(f"# Part {section} of {number}")
             picked = [" and ".join(choose.choice(fruit, 2, replace=False)) for _ in range(5)]
-            lines += [
-                " ".join([*(f"A {pair} for {number} in {place}." for place, pair in enumerate(picked)), "So be it."])
-            ]
+            sentences = [f"A {pair} for {number} in {place}." for place, pair in enumerate(picked)]
+            lines.append(" ".join([*sentences, "So be it."]))
         yield source(f"s{number}", "\n\n".join(lines))
 
 

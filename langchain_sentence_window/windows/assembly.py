@@ -28,7 +28,7 @@ from .geometry import Hit, Window, in_order, smaller
 Order: TypeAlias = Literal["relevance", "document", "edges"]
 """The order of windows in a context.
 
-``relevance``: best first. ``document``: as they stand in the documents, the document with the best window first.
+``relevance``: best first. ``document``: in the order of the documents, the document with the best window first.
 ``edges``: the best first, the second best last, and so on inward, as models read the middle of a long context
 least (Liu et al., "Lost in the Middle", arXiv:2307.03172)."""
 
@@ -55,29 +55,26 @@ def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A window that was found, as it is assembled.
+    """A window to assemble.
 
     Attributes:
         window: The window.
         is_open: Whether it may be joined with windows that it doesn't touch, completed, grown and widened. Others are
-            of a size that the user chose, or are kept as they are; only their sentences are made whole.
-        fixed_cost: The cost of a window whose text was rewritten, which is taken as it is or left out; ``None`` for
-            others.
+            of a size that the user chose; only their sentences are made whole.
         growth: How much of its section it takes in.
     """
 
     window: Window
     is_open: bool = True
-    fixed_cost: int | None = None
     growth: Growth = NO_GROWTH
 
     def with_window(self, window: Window) -> "Ranked":
         """Return another window that is assembled in the same way."""
-        return Ranked(window, self.is_open, self.fixed_cost, self.growth)
+        return Ranked(window, self.is_open, self.growth)
 
     def without_growth(self) -> "Ranked":
-        """Return the same window that takes in nothing of its section by itself."""
-        return self if self.growth is NO_GROWTH else replace(self, growth=NO_GROWTH)
+        """Return the same window, which takes in nothing of its section by itself."""
+        return Ranked(self.window, self.is_open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +138,8 @@ SHARES_OF_GROWTH = (0.75, 0.5, 0.25)
 """How much of its growth a window is given if all of it doesn't fit into what is left of the budget."""
 
 MAX_JOINED = 20
-"""The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
-from, such as for a reranker; they are returned without being joined, those of equal text too."""
+"""The largest ``k`` with which windows are joined. A larger one without a budget asks for candidates to choose from,
+such as for a reranker, so windows aren't joined, and equal texts are kept."""
 
 MIN_JOINING = 2
 """With ``k=1``, the two best windows are joined if they are near, as the answer is often in the second one."""
@@ -169,13 +166,11 @@ class Assembled:
         window: The window.
         ranks: The positions of the ranked windows that it was made of, from 0, best first.
         cost: Its cost; 0 without a budget.
-        is_fixed: Whether it is never joined with others.
     """
 
     window: Window
     ranks: Sequence[int]
     cost: int = 0
-    is_fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +207,7 @@ def assemble(
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
         the best hit of each of those.
     """
-    rewritten = {key for item in ranked if item.fixed_cost is not None for key in item.window.keys}
-    if rewritten:
-        rewritten -= {key for item in ranked if item.fixed_cost is None for key in item.window.keys}
-    # Windows end before those whose text was rewritten, so that they stay disjoint.
-    outside: Lookup = (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
-    found = _GrowingWindows(outside, budget, math.inf if budget is None else budget.limit)
+    found = _GrowingWindows(lookup, budget, math.inf if budget is None else budget.limit)
     equal = _EqualTexts(texts, found)
     left_out = _take_by_count(ranked, k, found, equal) if budget is None else _take_by_cost(ranked, k, found, equal)
     windows = [run for section in found.sections.values() for run in section]
@@ -237,10 +227,12 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
     for rank, item in enumerate(ranked):
         if equal.is_known(rank) or found.absorb(item, rank) or is_full or equal.leave_out_equal(item, rank):
             continue
-        if k > MAX_JOINED or item.fixed_cost is not None:
+        if k > MAX_JOINED:
             is_full = found.count == k
             if not is_full:
-                _put_whole(found, item, rank)
+                # With its turns, its answer and what the question needs, but not joined with others near it.
+                whole = replace(item.with_window(found.free_part(item)), is_open=False)
+                found.put(*found.grown(whole, gap=-1), rank)
                 equal.add(item, rank)
             continue
         grown, joined = found.grown(found.ended(item))
@@ -262,14 +254,6 @@ def _goes_on(item: Ranked, found: "_GrowingWindows") -> bool:
     """Return whether a window may go on with what was found next to it: one that asks begins something else."""
     first = found.lines(item.window)[item.window.first]
     return item.is_open and (first.turn is not None or not first.asks)
-
-
-def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
-    """Add a window with its turns, its answer and what the question needs, but not joined with others near it."""
-    if item.fixed_cost is None:
-        found.put(*found.grown(replace(item.with_window(found.free_part(item)), is_open=False), gap=-1), rank)
-    else:
-        found.put(item.window, [], rank, is_fixed=True)
 
 
 def _fill(found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
@@ -323,9 +307,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
 
 def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
-    if item.fixed_cost is not None:
-        return _take_whole(found, item.window, item.fixed_cost, rank, k)
-    if not found.affords_sentence(item.window.best.key):  # told quickly
+    if not found.affords_sentence(item.window.best.key):  # the quickest check
         return DOES_NOT_FIT
     if found.count == k and (not found.may_join(item.window) or not found.grown(item)[1]):
         return IS_BEYOND_K  # smaller parts are near nothing, either
@@ -361,15 +343,6 @@ def _window_parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
         return found.added_cost(*found.grown(item.with_window(parts[number]))) <= found.left
 
     return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
-
-
-def _take_whole(found: "_GrowingWindows", window: Window, cost: int, rank: int, k: int) -> str | None:
-    if found.count == k:
-        return IS_BEYOND_K
-    if cost > found.left:
-        return DOES_NOT_FIT
-    found.put(window, [], rank, cost, is_fixed=True)
-    return None
 
 
 def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> None:
@@ -408,7 +381,6 @@ class _GrowingWindows:
     count: int = 0
     sections: dict[SentenceKey, list[Assembled]] = field(default_factory=dict)
     _lines: dict[tuple[str, int, int], SectionLines] = field(default_factory=dict)
-    _complete: dict[tuple[bool, tuple[int, int], str, int, int, int], tuple[int, int]] = field(default_factory=dict)
 
     def lines(self, window: Window) -> SectionLines:
         """Return the sentences of the section of a window."""
@@ -430,7 +402,7 @@ class _GrowingWindows:
         best = item.window.best
         for run in self.sections.get(item.window.section, []):
             window = run.window
-            if window.first <= best.index <= window.last and not run.is_fixed and item.fixed_cost is None:
+            if window.first <= best.index <= window.last:
                 inside = [hit for hit in item.window.hits if window.first <= hit.index <= window.last]
                 hits = tuple(in_order([*window.hits, *inside]))
                 run.window = Window(window.doc_id, window.first, window.last, hits)
@@ -459,7 +431,7 @@ class _GrowingWindows:
         if not runs:  # as for most windows
             return window, []
         lines = self.lines(window)
-        while joined := [run for run in runs if not run.is_fixed and _are_near(window, run.window, gap, lines)]:
+        while joined := [run for run in runs if _are_near(window, run.window, gap, lines)]:
             hits = in_order([*window.hits, *[hit for run in joined for hit in run.window.hits]])
             first = min([window.first, *[run.window.first for run in joined]])
             last = max([window.last, *[run.window.last for run in joined]])
@@ -485,21 +457,15 @@ class _GrowingWindows:
 
     def completed(self, item: Ranked) -> Window:
         """Return a window completed, as if there were no others."""
-        window = item.window
-        growth = item.growth.min_chars, item.growth.max_section_chars
-        place = item.is_open, growth, *window.section, window.first, window.last
-        if place not in self._complete:
-            if not item.is_open:
-                completed = with_whole_sentences(window, self.lines(window))
-                completed = completed if self._is_cheap(completed, window) else window
-            else:
-                lines = self.lines(window)
-                core = grow(window, lines, item.growth)
-                completed = complete(core, lines)
-                if self.budget is not None and completed is not core:
-                    completed = self._completed_cheaply(completed, core)
-            self._complete[place] = completed.first, completed.last
-        return window.widened(*self._complete[place])
+        window, lines = item.window, self.lines(item.window)
+        if not item.is_open:
+            completed = with_whole_sentences(window, lines)
+            return completed if self._is_cheap(completed, window) else window
+        core = grow(window, lines, item.growth)
+        completed = complete(core, lines)
+        if self.budget is None or completed is core:
+            return completed
+        return self._completed_cheaply(completed, core)
 
     def _completed_cheaply(self, opened: Window, window: Window) -> Window:
         """Return as much of a completed window as costs little of the budget."""
@@ -518,19 +484,14 @@ class _GrowingWindows:
         share = MAX_TURNS_SHARE if is_talk else MAX_COMPLETING_SHARE
         return self.budget.cost(larger) - self.budget.cost(window) <= share * self.budget.limit
 
-    def put(
-        self, window: Window, joined: Sequence[Assembled], rank: int, added_cost: int = 0, *, is_fixed: bool = False
-    ) -> None:
-        """Add a window in place of others, to the cost of which it adds some."""
+    def put(self, window: Window, joined: Sequence[Assembled], rank: int, added_cost: int = 0) -> None:
+        """Add a window in place of the joined ones, whose cost it exceeds by ``added_cost``."""
         section = self.sections.setdefault(window.section, [])
         self.left -= added_cost
         self.count += 1 - len(joined)
-        if not joined:  # as most aren't
-            section.append(Assembled(window, [rank], added_cost, is_fixed))
-            return
         ranks = [rank, *[each for run in joined for each in run.ranks]]
         section[:] = [run for run in section if run not in joined]
-        section.append(Assembled(window, ranks, added_cost + sum([run.cost for run in joined]), is_fixed))
+        section.append(Assembled(window, ranks, added_cost + sum([run.cost for run in joined])))
 
     def added_cost(self, window: Window, joined: Sequence[Assembled]) -> int:
         """Return what a window in place of others adds to the cost."""
@@ -609,8 +570,6 @@ class _EqualTexts:
 
     def leave_out_equal(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
-        if item.fixed_cost is not None:
-            return False
         best = item.window.best
         for equal in self._left_out.get(best.doc_id, ()):
             if equal.window.first <= best.index <= equal.window.last:
@@ -628,7 +587,7 @@ class _EqualTexts:
 
     def add(self, item: Ranked, rank: int) -> None:
         """Note a window that was taken."""
-        if item.fixed_cost is None and (key := self._key(item.window.best, rank)):
+        if key := self._key(item.window.best, rank):
             self._taken.setdefault(key, []).append((item, rank))
 
     def _key(self, best: Hit, rank: int) -> str:

@@ -1,6 +1,6 @@
 """The sentences that a window needs: those after a hit, and those around it so that it reads well.
 
-- A heading isn't left alone: what stands under it belongs to it.
+- A heading isn't left alone: the text under it belongs to it.
 - A sentence that ends at a colon goes on to what it announces.
 - An item of a list is whole.
 - A short table or list is whole, and a longer one of which several rows or items were hit.
@@ -15,7 +15,8 @@ Everything stays inside the section. How far ``auto`` expands a hit, and which h
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
@@ -46,9 +47,6 @@ MAX_STRONG_SHARE = 0.25
 
 SHORT_CHARS = 400
 """Characters of a table or a list that is whole in a window, for each of its rows or items that was hit."""
-
-MAX_MEAN_OF_MANUAL = 70
-"""A document whose sentences have at most so many characters in the mean consists of short lines, as manuals do."""
 
 MAX_LABEL_CHARS = 90
 """A line from this length on says something itself."""
@@ -108,10 +106,10 @@ def clear_best(hits: Sequence[Hit]) -> Hit | None:
     if not hits:
         return None
     best, others = hits[0], hits[1:]
-    beside = range(
+    nearby = range(
         max(best.section_start, best.index - 1), min(best.section_end, best.index + MAX_FORWARD_OF_ANSWER + 2)
     )
-    elsewhere = next((hit for hit in others if hit.doc_id != best.doc_id or hit.index not in beside), None)
+    elsewhere = next((hit for hit in others if hit.doc_id != best.doc_id or hit.index not in nearby), None)
     if elsewhere is None:
         return best
     span = best.score - hits[-1].score
@@ -126,14 +124,14 @@ def strong_score(hits: Collection[Hit]) -> float:
         hits: In any order.
 
     Returns:
-        The lower end of the best `MAX_STRONG_SHARE` of the range of scores, whatever their scale; 0 for no hits.
+        The lower end of the best `MAX_STRONG_SHARE` of the range of scores; 0 for no hits.
     """
     scores = [hit.score for hit in hits]
     return max(scores) - MAX_STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
 
 
 def is_label(text: str) -> bool:
-    """Tell whether a sentence only names what follows, such as a heading or "Fees"."""
+    """Return whether a sentence only names what follows, such as a heading or "Fees"."""
     is_short = len(text) < MAX_LABEL_CHARS and not text.endswith(ENDS_OF_SENTENCES)
     return is_short and (text[:1].isalpha() or any(map(str.isalpha, text)))
 
@@ -144,7 +142,7 @@ MAX_ADDED = 3
 _MAX_ROUNDS = 3
 
 MAX_COMPLETED = 2 * _MAX_ROUNDS * MAX_ADDED
-"""The most sentences that are added on a side of a window, beside the rest of a short table or list: two rules may add
+"""The most sentences that are added on a side of a window, besides the rest of a short table or list: two rules may add
 to each."""
 
 _ENDS_OF_LINES = (*ENDS_OF_SENTENCES, "|")
@@ -163,15 +161,15 @@ refers_back = re.compile(
     r"isso|isto|no entanto|nesse caso|neste caso|caso contrário)\b",
     re.IGNORECASE,
 ).match
-"""Matches a sentence that begins with a word that refers to what stands before it."""
+"""Matches a sentence that begins with a word that refers to the text before it."""
 
 begins_item = re.compile(r"\s*(?:[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|)").match
 """Matches a sentence that begins with a mark of a list or a table."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Line:
-    """A sentence, as far as it matters for the windows around it.
+    """What windows need to know of a sentence.
 
     Attributes:
         text: Its text.
@@ -184,11 +182,6 @@ class Line:
         ends_line: Whether the next sentence begins in another line.
         structure: ``table`` or ``list`` if it belongs to one; else empty.
         size: The characters of its text.
-        refers_back: Whether it begins with a word that refers to what stands before it.
-        begins_item: Whether it begins with a mark of a list, such as "-" or "2.", or of a table.
-        announces: Whether it ends with a colon.
-        is_label: Whether it only names what follows: a heading, or lines that are short and don't end as sentences do.
-        asks: Whether it ends with a question mark, at the end of a line.
     """
 
     text: str
@@ -199,27 +192,36 @@ class Line:
     pieces: Span | None = None
     turn: int | None = None
     ends_line: bool = False
-    structure: str = field(init=False)
-    size: int = field(init=False)
-    refers_back: bool = field(init=False)
-    begins_item: bool = field(init=False)
-    announces: bool = field(init=False)
-    is_label: bool = field(init=False)
-    asks: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look at the text once, as the rules ask for the same again and again."""
-        text = self.text
+        """Set what the rules ask for most often."""
         self.structure = "table" if self.in_table else "list" if self.in_list else ""
-        self.size = len(text)
-        self.refers_back = refers_back(text) is not None
-        self.begins_item = begins_item(text) is not None
-        self.asks = self.ends_line and text[-1:] != "." and _ends_with_question(text) is not None
-        if text[-1:] in _USUAL_ENDS:  # as most sentences end
-            self.announces, self.is_label = False, self.is_heading
-        else:
-            self.announces = text.rstrip().endswith(COLONS)
-            self.is_label = self.is_heading or (not self.begins_item and _has_form_of_label(text))
+        self.size = len(self.text)
+
+    @cached_property
+    def refers_back(self) -> bool:
+        """Whether it begins with a word that refers to the sentence before it."""
+        return refers_back(self.text) is not None
+
+    @cached_property
+    def begins_item(self) -> bool:
+        """Whether it begins with a list marker, such as "-" or "2.", or with the bar of a table row."""
+        return begins_item(self.text) is not None
+
+    @cached_property
+    def announces(self) -> bool:
+        """Whether it ends with a colon."""
+        return self.text.rstrip().endswith(COLONS)
+
+    @cached_property
+    def is_label(self) -> bool:
+        """Whether it only names what follows: a heading, or short lines that don't end as sentences do."""
+        return self.is_heading or (not self.begins_item and _has_form_of_label(self.text))
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether it ends with a question mark, at the end of a line."""
+        return self.ends_line and _ends_with_question(self.text) is not None
 
 
 def _has_form_of_label(text: str) -> bool:
@@ -231,7 +233,7 @@ def _has_form_of_label(text: str) -> bool:
 
 
 NO_LINE = Line("")
-"""Stands for a sentence outside of the section, or one that can't be read."""
+"""Represents a sentence outside of the section, or one that can't be read."""
 
 Lookup: TypeAlias = Callable[[SentenceKey], Line | None]
 """Returns a sentence by document and index; ``None`` for one that can't be read, which ends windows."""
@@ -277,7 +279,7 @@ def complete(
     Args:
         window: The window.
         lines: The sentences of its section.
-        opens_backward: Whether a sentence that refers back gets what stands before it.
+        opens_backward: Whether a sentence that refers back gets the text before it.
         keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a short table or list is whole.
 
     Returns:
@@ -285,7 +287,7 @@ def complete(
         of talk and an answer, a rule adds `MAX_ADDED` sentences on a side at most, and is applied three times at most.
     """
     first, last = window.first, window.last
-    # A heading that asks, before what it stands above is added.
+    # Before the text under it is added: a heading may ask.
     last = answered = _past_question(lines, last) if lines[last].asks else last
     for _ in range(0 if needs_nothing(lines[first], lines[last]) else _MAX_ROUNDS):  # what one adds may need another
         before = first, last
@@ -354,7 +356,7 @@ def with_structure(window: Window, lines: SectionLines, growth: Growth) -> Windo
 
 
 def grow(window: Window, lines: SectionLines, growth: Growth) -> Window:
-    """Add what stands around a window, two sentences after it for each one before it; see `Growth`."""
+    """Add the text around a window, two sentences after it for each one before it; see `Growth`."""
     if growth is NO_GROWTH:  # as for most windows
         return window
     first, last, size = window.first, window.last, 0
@@ -545,7 +547,7 @@ def _whole_items(lines: SectionLines, first: int, last: int) -> tuple[int, int]:
 
 
 def _past_what_announces(lines: SectionLines, first: int, last: int) -> int:
-    """Add what stands below a window of labels alone, then what its last sentence announces."""
+    """Add the text below a window of labels alone, then what its last sentence announces."""
     are_labels = True
     for index in range(last, first - 1, -1):
         if not lines[index].is_label:

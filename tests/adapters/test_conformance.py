@@ -1,4 +1,4 @@
-"""The conformance suite on the stores that need nothing beside this package and LangChain."""
+"""The conformance suite on the stores of this package and of LangChain."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter
-from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
+from langchain_sentence_window.stores import NeighborMixedEmbeddings
 from langchain_sentence_window.testing import MakeStore, SentenceWindowStoreTests
 
 

@@ -1,19 +1,21 @@
-"""Test what the adapters of further stores refuse, and what metadata they hold; `tests.live_stores` has the stores."""
+"""Which filters the adapters of other stores refuse, and what metadata they hold; see also `tests.live_stores`."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.documents import Document
+from hypothesis import given
+from hypothesis import strategies as st
 
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.cloud_stores import MongoDBAdapter, PineconeAdapter
-from langchain_sentence_window.adapters.families import with_whole_numbers
 from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter
+from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
 from langchain_sentence_window.errors import FilterError, InvalidInputError
+from tests.properties import examples
 
 STORE: Any = SimpleNamespace(_text_key="text", _embedding_key="embedding")
 FUNCTION: Any = bool
@@ -44,18 +46,9 @@ def test_a_filter_that_a_store_cannot_read_is_refused(adapter: type[StoreAdapter
 
 @pytest.mark.parametrize("adapter", [LanceDBAdapter, MariaDBAdapter, PineconeAdapter])
 @pytest.mark.parametrize("filter", [{"a": {"$like": "b"}}, {"$or": []}, {1: 2}, {"a' OR 1": {"$regex": ".*"}}])
-def test_a_mapping_that_means_nothing_is_refused(adapter: type[StoreAdapter], filter: Any) -> None:
+def test_an_invalid_mapping_is_refused(adapter: type[StoreAdapter], filter: Any) -> None:
     with pytest.raises(FilterError):
         adapter(STORE).join([filter])
-
-
-def test_filters_are_joined_in_each_stores_form() -> None:
-    a, b, c = ({"term": {key: "x"}} for key in "abc")
-    assert ElasticsearchAdapter(STORE).join([a, [b, c]]) == [a, b, c]
-    assert MongoDBAdapter(STORE).join([{"a": 1, "b": 2}, {"c": 3}]) == {"$and": [{"a": 1}, {"b": 2}, {"c": 3}]}
-    assert MongoDBAdapter(STORE).join([{"a": 1}]) == {"a": 1}
-    for adapter in (LanceDBAdapter, MariaDBAdapter, PineconeAdapter):
-        assert adapter(STORE).join([{"a": 1}, {"b": 2}]) == {"$and": [{"a": 1}, {"b": 2}]}
 
 
 HELD = {"text": "a", "number": 1, "share": 0.5, "flag": True}
@@ -71,8 +64,8 @@ HELD = {"text": "a", "number": 1, "share": 0.5, "flag": True}
         ),
         (
             MariaDBAdapter,
-            {"none": None, "mixed": [1, "a", {"b": None}], "large": 2**70, "nul\0": "\0"},
-            {"odd": ["\ud800"], "\ud800": 1},
+            {"none": None, "mixed": [1, "a", {"b": None}], "nul\0": "\0"},
+            {"odd": ["\ud800"], "\ud800": 1, "large": 2**70},
         ),
         (
             MongoDBAdapter,
@@ -93,7 +86,7 @@ HELD = {"text": "a", "number": 1, "share": 0.5, "flag": True}
         ),
     ],
 )  # fmt: skip
-def test_a_store_says_what_it_gives_back(
+def test_a_store_holds_what_it_returns_unchanged(
     adapter: type[StoreAdapter], held: dict[str, Any], refused: dict[str, Any]
 ) -> None:
     of_store = adapter(STORE)
@@ -102,27 +95,62 @@ def test_a_store_says_what_it_gives_back(
     assert [key for key, value in refused.items() if of_store.holds(key, value)] == []
 
 
-def test_whole_numbers_come_back_and_nothing_else_changes() -> None:
-    metadata = {"a": 3.0, "b": 0.5, "c": True, "d": "3.0", "e": [1.0, 0.5], "f": 4, "g": float("inf")}
-    given = Document("A card.", id="a", metadata=metadata)
-    made = with_whole_numbers(given)
-    assert made.metadata == {**metadata, "a": 3, "e": [1, 0.5]}
-    assert [type(each) for each in made.metadata.values()] == [int, float, bool, str, list, int, float]
-    assert (made.id, made.page_content, given.metadata) == ("a", "A card.", metadata)
-    assert type(given.metadata["a"]) is float
-
-
 def test_a_store_without_an_embedder_says_so() -> None:
     store = SimpleNamespace(_embedding_function=None)
     with pytest.raises(InvalidInputError, match="SimpleNamespace was made without an embedder; give it one"):
         run(LanceDBAdapter(store).search(BLOCKING, "card", {"k": 1}))
 
 
-def test_tenants_of_weaviates_own_are_refused() -> None:
+def test_weaviates_own_tenants_are_refused() -> None:
     pytest.importorskip("weaviate", reason="needs the group `stores`: make test-stores installs it")
     store = SimpleNamespace(_multi_tenancy_enabled=True)
     with pytest.raises(InvalidInputError, match="uses Weaviate's own tenants"):
         run(WeaviateAdapter(store).list_sentences(BLOCKING, None))
+
+
+@pytest.mark.parametrize(
+    ("doc_ids", "expression"),
+    [
+        (["a", "b.md"], 'doc_id in ["a", "b.md"]'),
+        (["path/c d"], 'doc_id in ["path/c d"]'),
+        (['quote "q"'], None),
+        (["a\\"], None),
+        (["a\n"], None),
+    ],
+)
+def test_an_expression_for_milvus_needs_no_escapes(doc_ids: list[str], expression: str | None) -> None:
+    assert MilvusAdapter(SimpleNamespace(_metadata_field=None)).of_documents(doc_ids) == expression
+
+
+def test_milvus_joins_expressions_in_brackets() -> None:
+    joined = MilvusAdapter(None).join
+    assert joined(['tenant == "a"']) == 'tenant == "a"'
+    assert (
+        joined(['tenant == "a"', "page in [1, 2] or x == ')'"]) == "(tenant == \"a\") and (page in [1, 2] or x == ')')"
+    )
+    for expression in ("x == 1) or (x == 2", "x == [1)", 'x == "a', "x == '\\'", "", " ", 7, ")(", "x in [1, 2"):
+        with pytest.raises(InvalidInputError):
+            joined(['tenant == "a"', expression])
+
+
+@examples(500)
+@given(st.text("()[]\"'\\ar ", min_size=1, max_size=12))
+def test_an_expression_never_leaves_its_brackets(expression: str) -> None:
+    try:
+        joined = MilvusAdapter(None).join([expression, "b"])
+    except InvalidInputError:
+        return
+    depth, quote, escaped = 0, "", False
+    for at, character in enumerate(joined[: len(expression) + 2]):
+        if quote:
+            quote = "" if character == quote and not escaped else quote
+            escaped = character == "\\" and not escaped
+        elif character in "\"'":
+            quote = character
+        else:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+        assert depth > 0 or at == len(expression) + 1
+    assert (depth, quote) == (0, "")
 
 
 @pytest.mark.parametrize(

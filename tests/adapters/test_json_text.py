@@ -1,4 +1,4 @@
-"""Filters of stores that keep metadata as JSON text: SQL never leaves out what a filter lets through."""
+"""Filters of stores that keep metadata as JSON text: SQL finds all that a filter matches."""
 
 import json
 from typing import Any
@@ -44,13 +44,13 @@ def holds(filter: dict[str, Any], metadata: dict[str, Any]) -> bool:
 
 
 @given(FILTERS, METADATA)
-def test_what_a_filter_lets_through_is_in_the_text(filter: dict[str, Any], metadata: dict[str, Any]) -> None:
+def test_matching_metadata_has_the_required_texts(filter: dict[str, Any], metadata: dict[str, Any]) -> None:
     if matcher(filter)(metadata):
         assert holds(filter, metadata)
 
 
 @given(KEYS, TEXTS, METADATA)
-def test_a_value_that_metadata_has_is_found(key: str, text: str, metadata: dict[str, Any]) -> None:
+def test_a_value_of_metadata_is_found(key: str, text: str, metadata: dict[str, Any]) -> None:
     for value in (text, [text], [1, text]):
         assert holds({key: text}, metadata | {key: value})
         assert holds({"$or": [{"absent": "x"}, {key: {"$in": ["y", text]}}]}, metadata | {key: value})
@@ -59,17 +59,10 @@ def test_a_value_that_metadata_has_is_found(key: str, text: str, metadata: dict[
 @pytest.mark.parametrize(
     ("filter", "texts"),
     [
-        ({"a": "x"}, [['"a": [', '"a": "x"']]),
-        ({"a": {"$in": ["x", "y"]}}, [['"a": [', '"a": "x"', '"a": "y"']]),
-        ({"a": "x", "b": 1}, [['"a": [', '"a": "x"']]),
+        ({"a": {"$in": ["x", "y"]}, "b": 1}, [['"a": [', '"a": "x"', '"a": "y"']]),
         ({"$and": [{"a": "x"}, {"b": {"$gt": 1}}, {"b": "y"}]}, [['"a": [', '"a": "x"'], ['"b": [', '"b": "y"']]),
-        ({"$or": [{"a": "x"}, {"b": "y"}]}, []),
-        ({"$not": {"a": "x"}}, []),
-        ({"a": {"$ne": "x"}}, []),
-        ({"a": {"$in": ["x", 1]}}, []),
-        ({"a": None}, []),
-        ({}, []),
+        ({"$or": [{"a": "x"}], "$not": {"a": "x"}, "a": {"$ne": "x"}, "b": {"$in": ["x", 1]}, "c": None}, []),
     ],
 )
-def test_strings_alone_are_required(filter: dict[str, Any], texts: list[list[str]]) -> None:
+def test_only_strings_are_required(filter: dict[str, Any], texts: list[list[str]]) -> None:
     assert list(required_texts(filter)) == texts

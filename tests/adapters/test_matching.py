@@ -1,4 +1,4 @@
-"""Filters in Python against those in SQL: whatever the metadata and the filter, both let through the same."""
+"""Filters in Python and in SQL match the same, for any metadata and any filter."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ from tests.toys import WordEmbeddings
 
 STAND_INS = ("\\x00", "\\ue000")
 MANY = [f"none of {number}" for number in range(101)]
-"""More values than are written twice."""
+"""More values than SQL repeats."""
 
 texts = st.one_of(
     st.sampled_from(["a", "b", "ab", "10", "", "'", "a\0", "a\0b", "a\ue000", "\ue0001", "é", "😀", "\uffff"]),
@@ -66,7 +66,7 @@ filters = nested_filters(clauses)
 
 @examples(400)
 @given(st.lists(metadatas, max_size=6), filters)
-def test_python_lets_through_what_sql_lets_through(given: list[dict[str, Any]], filter: dict[str, Any]) -> None:
+def test_python_matches_what_sql_matches(given: list[dict[str, Any]], filter: dict[str, Any]) -> None:
     ids = [str(number) for number in range(len(given))]
     with FaissStore(WordEmbeddings()) as store:
         store.add_documents(
@@ -82,83 +82,9 @@ def test_python_lets_through_what_sql_lets_through(given: list[dict[str, Any]], 
 
 
 @pytest.mark.parametrize(
-    ("filter", "holds"),
-    [
-        ({}, True),
-        ({"x": 1}, True),
-        ({"x": True}, False),
-        ({"x": {"$ne": True}}, True),
-        ({"x": {"$gt": False}}, False),
-        ({"x": {"$between": [False, 1]}}, False),
-        ({"x": 1.0}, True),
-        ({"flag": True}, True),
-        ({"flag": 1}, False),
-        ({"flag": {"$nin": [1, 1.0, "True"]}}, True),
-        ({"flag": {"$in": ["True", 0, True]}}, True),
-        ({"flag": {"$between": [False, True]}}, True),
-        ({"x": "1"}, False),
-        ({"x": {"$ne": "1"}}, True),
-        ({"missing": {"$ne": 1}}, False),
-        ({"missing": None}, False),
-        ({"none": None}, True),
-        ({"none": {"$exists": True}}, True),
-        ({"x": {"$gt": 0, "$lt": 1}}, False),
-        ({"x": {"$in": []}}, False),
-        ({"listed": "a"}, True),
-        ({"listed": "b"}, False),
-        ({"listed": {"$ne": "a"}}, False),
-        ({"listed": {"$ne": "b"}}, True),
-        ({"listed": {"$in": ["b", "a"]}}, True),
-        ({"listed": {"$nin": ["b", "a"]}}, False),
-        ({"listed": {"$nin": ["b"]}}, True),
-        ({"listed": 3}, True),
-        ({"listed": None}, True),
-        ({"none": {"$ne": None}}, False),
-        ({"listed": {"$gt": 5}}, True),
-        ({"listed": {"$gt": 7}}, False),
-        ({"listed": {"$between": [4, 6]}}, False),
-        ({"listed": {"$gte": 4, "$lte": 6}}, True),
-        ({"listed": "inner"}, False),
-        ({"listed": {"$exists": True}}, True),
-        ({"empty": {"$in": ["a"]}}, False),
-        ({"empty": None}, False),
-        ({"empty": {"$ne": "a"}}, True),
-        ({"empty": {"$exists": True}}, True),
-        ({"listed": {"$contains": "a"}}, True),
-        ({"listed": {"$contains": None}}, True),
-        ({"listed": {"$not_contains": "a"}}, False),
-        ({"listed": {"$not_contains": "b"}}, True),
-        ({"name": {"$contains": "b"}}, True),
-        ({"name": {"$not_contains": "b"}}, False),
-        ({"name": {"$not_contains": "a"}}, True),
-        ({"missing": {"$contains": "b"}}, False),
-        ({"missing": {"$not_contains": "b"}}, False),
-        ({"doc_id": "a"}, False),
-        ({"doc_id": {"$ne": "a"}}, True),
-        ({"$not": {"missing": 1}}, True),
-        ({"$or": [{"x": 2}, {"name": {"$between": ["a", "c"]}}]}, True),
-    ],
-)
-def test_what_it_means_is_known(filter: dict[str, Any], *, holds: bool) -> None:
-    metadata = {
-        "x": 1,
-        "flag": True,
-        "none": None,
-        "listed": ["a", 3, 7, None, ["inner"], {"inner": "inner"}],
-        "empty": [],
-        "name": "b",
-        "doc_id": ["a"],
-    }
-    assert matcher(filter)(metadata) is holds
-    with FaissStore(WordEmbeddings()) as store:
-        store.add_documents([Document(page_content="page", metadata=metadata, id="1")])
-        assert bool(store.get_by_ids_within(["1"], filter)) is holds
-
-
-@pytest.mark.parametrize(
     "filter", [{"x": {"$like": "a"}}, {"x": {"$gt": None}}, {"$or": []}, {1: 1}, "x = 1", {"x": {}}]
 )
-def test_what_sql_refuses_is_refused(filter: Any) -> None:
+def test_an_invalid_filter_is_refused(filter: Any) -> None:
     with pytest.raises(FilterError):
         matcher(filter)
 

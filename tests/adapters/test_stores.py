@@ -1,34 +1,20 @@
-"""Test what stores do otherwise than LangChain's interface says, and that none of it reaches the user."""
+"""Stores that deviate from LangChain's interface, and what users see of it: the same results, or a clear error."""
 
 import asyncio
 import threading
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain_core.documents import Document
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sentence_window import (
-    BM25Index,
-    FaissStore,
-    NeighborMixedEmbeddings,
-    SentenceSplitter,
-    SentenceWindowRetriever,
-    acopy_index,
-    copy_index,
-)
-from langchain_sentence_window.adapters import register
-from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
-from langchain_sentence_window.documents import keys as ids
-from langchain_sentence_window.documents.keys import sentence_id
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever, acopy_index, copy_index
 from langchain_sentence_window.errors import EmbeddingError, IncompleteWindowError, InvalidInputError
-from tests.conftest import Invoke
+from langchain_sentence_window.stores import BM25Index, NeighborMixedEmbeddings, StoreAdapter, register
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings, document
 
 TEXT = "# Billing\n\nAsk us. A refund is paid. It takes days.\n\nBye now. The end."
@@ -61,7 +47,7 @@ class Unordered(InMemoryVectorStore):
         return Document(page_content=found.page_content, metadata=found.metadata | numbers | added)
 
 
-class UnorderedAdapter(InMemoryAdapter):
+class UnorderedAdapter(StoreAdapter):
     added_keys = frozenset({"_collection_name"})
 
     def holds(self, key: str, value: Any) -> bool:
@@ -110,7 +96,7 @@ class Distances(InMemoryVectorStore):
 
 
 @pytest.mark.parametrize("texts", [["A refund."], ["A refund.", "The refund."], ["A refund.", "A card."]])
-async def test_distances_are_told_even_by_one_result_or_by_equal_ones(
+async def test_distances_are_recognized_even_with_one_result_or_equal_ones(
     way: Invoke, words: WordEmbeddings, texts: list[str]
 ) -> None:
     retriever = over(Distances(words), k=2, window=0)
@@ -120,27 +106,6 @@ async def test_distances_are_told_even_by_one_result_or_by_equal_ones(
     assert similarities == sorted(similarities, reverse=True)
     assert all(similarity < 0 for similarity in similarities)
     assert "refund" in found[0].page_content
-
-
-class Likenamed(InMemoryVectorStore):
-    """Has methods of `FaissStore`'s names that take and return other things, as the store of Azure AI Search has."""
-
-    def unlike(self, *given: Any, **settings: Any) -> Any:
-        raise AssertionError("a method of another meaning was called")
-
-    hybrid_search = ahybrid_search = lexical_search = alexical_search = unlike
-    replace_documents = areplace_documents = add_embeddings = aadd_embeddings = unlike
-
-
-async def test_methods_that_only_have_the_names_of_ours_are_not_called(way: Invoke, words: WordEmbeddings) -> None:
-    retriever = SentenceWindowRetriever(vectorstore=Likenamed(words), k=1, window=0, bm25_index=BM25Index())
-    await way(retriever, "add_documents", [document(TEXT)])
-    for asked in (retriever, retriever.model_copy(update={"bm25_index": None})):
-        (window,) = await way(asked, "invoke", "refund")
-        assert window.page_content == "A refund is paid."
-        assert str(await way(asked, "explain", "refund"))
-    await way(retriever, "delete", ["a"])
-    assert await way(retriever, "invoke", "refund") == []
 
 
 class Forgetful(InMemoryVectorStore):
@@ -155,7 +120,7 @@ class Forgetful(InMemoryVectorStore):
         return self.add_documents(documents, ids)
 
 
-async def test_a_store_that_forgets_ids_is_told(way: Invoke, words: WordEmbeddings) -> None:
+async def test_a_store_that_changes_ids_is_detected(way: Invoke, words: WordEmbeddings) -> None:
     retriever = over(Forgetful(words))
     await way(retriever, "add_documents", [document(TEXT)])
     with pytest.raises(IncompleteWindowError, match="doesn't keep the ids it is given"):
@@ -170,7 +135,7 @@ class WithoutIds(InMemoryVectorStore):
         raise NotImplementedError
 
 
-async def test_without_ids_and_inline_windows_both_cures_are_named(way: Invoke, words: WordEmbeddings) -> None:
+async def test_without_ids_and_inline_windows_the_error_names_both_cures(way: Invoke, words: WordEmbeddings) -> None:
     retriever = over(WithoutIds(words))
     await way(retriever, "add_documents", [document(TEXT)])
     with pytest.raises(IncompleteWindowError, match=r"get_by_ids.*inline_window=2"):
@@ -188,7 +153,7 @@ async def test_inline_windows_give_what_reading_by_id_gives(way: Invoke, words: 
         assert await way(inline, "invoke", "refund", window=window) == await way(
             by_id, "invoke", "refund", window=window
         )
-    # What other hits hold may do for a larger window; where they don't, it is told.
+    # Inline windows of other hits may cover a larger window; otherwise it is an error.
     narrow = over(inline.vectorstore, fetch_k=1)
     with pytest.raises(IncompleteWindowError, match="ask with a smaller window"):
         await way(narrow, "invoke", "refund", window=3)
@@ -216,7 +181,7 @@ class Copying(InMemoryVectorStore):
         return self.add_documents(documents, ids)
 
 
-async def test_a_store_that_embeds_copies_is_told(way: Invoke, words: WordEmbeddings) -> None:
+async def test_a_store_that_embeds_copies_is_detected(way: Invoke, words: WordEmbeddings) -> None:
     with pytest.raises(EmbeddingError, match="copies of 6 of 6 texts"):
         await way(over(Copying(NeighborMixedEmbeddings(words))), "add_documents", [document(TEXT)])
 
@@ -225,7 +190,7 @@ def ranked(retriever: SentenceWindowRetriever, query: str) -> list[tuple[str, fl
     return [(found.page_content, found.metadata["score"]) for found in retriever.invoke(query, k=40, window=0)]
 
 
-async def test_texts_that_are_alike_keep_their_own_vectors_in_concurrent_adds() -> None:
+async def test_equal_texts_keep_their_own_vectors_in_concurrent_adds() -> None:
     embedding = DeterministicFakeEmbedding(size=24)
     sources = [document(f"It is so. Case {n}. It is so. It is so. Plan {n}. It is so.", f"d{n}") for n in range(20)]
     one, many = (over(InMemoryVectorStore(NeighborMixedEmbeddings(embedding)), max_tokens=None) for _ in range(2))
@@ -239,38 +204,6 @@ async def test_texts_that_are_alike_keep_their_own_vectors_in_concurrent_adds() 
         thread.join()
     for query in ("It is so.", "Case 3."):
         assert ranked(many, query) == ranked(one, query)
-
-
-async def test_each_text_is_embedded_once_and_queries_alone(way: Invoke, words: WordEmbeddings) -> None:
-    store = InMemoryVectorStore(NeighborMixedEmbeddings(words))
-    await way(over(store), "add_documents", [document("Refund. Card. Refund. Refund.")])
-    assert words.embedded == ["Refund.", "Card."]
-    stored = store.store[sentence_id("a", 3)]["text"]
-    assert stored == "Refund."
-
-
-async def test_an_index_is_copied_there_and_back(way: Invoke, words: WordEmbeddings) -> None:
-    async def copied(source: FaissStore, target: Any) -> int:
-        count: int = await way(Copy, "copy_index", source, target)
-        return count
-
-    source = FaissStore(words, neighbor_weights=(1, 0.5))
-    over(source).add_documents([document(TEXT), document("Card. " * 30, "b")])
-    before = len(words.embedded)
-    target, back = (
-        InMemoryVectorStore(NeighborMixedEmbeddings(words, (1, 0.5))),
-        FaissStore(words, neighbor_weights=(1, 0.5)),
-    )
-    assert await copied(source, target) == await copied(source, back) == len(source) == 36
-    assert len(words.embedded) == before
-    expected: list[tuple[str, Any]] = [
-        (text, pytest.approx(score, abs=1e-3)) for text, score in ranked(over(source), "refund")
-    ]
-    assert ranked(over(back), "refund") == expected
-    by_text = dict(ranked(over(target), "refund"))
-    assert {text: by_text[text] for text, _ in expected} == dict(expected)
-    with pytest.raises(InvalidInputError, match="can't be handed vectors"):
-        await copied(source, InMemoryVectorStore(words))
 
 
 async def test_a_store_is_not_copied_into_itself(way: Invoke, words: WordEmbeddings, tmp_path: Path) -> None:
@@ -291,7 +224,7 @@ class Copy:
     copy_index, acopy_index = staticmethod(copy_index), staticmethod(acopy_index)
 
 
-def test_search_settings_are_given_to_the_store_with_each_query(words: WordEmbeddings) -> None:
+def test_the_store_gets_search_settings_with_each_query(words: WordEmbeddings) -> None:
     seen: list[dict[str, Any]] = []
 
     class Noting(InMemoryVectorStore):
@@ -308,28 +241,15 @@ def test_search_settings_are_given_to_the_store_with_each_query(words: WordEmbed
     retriever.invoke("refund", filter=lambda found: found.metadata["doc_id"] == "a")
     assert seen[0].keys() == {"expr", "filter"}
     assert seen[0]["filter"](document("", "b"))
-    # The one of the call narrows the other, and doesn't take its place.
+    # The filter of the call narrows the other, and doesn't replace it.
     assert seen[1]["expr"] == "x"
     assert [seen[1]["filter"](document("", doc_id)) for doc_id in "ab"] == [True, False]
-
-
-def test_a_plain_text_is_embedded_by_the_embedder_beneath(words: WordEmbeddings) -> None:
-    embedding: Embeddings = NeighborMixedEmbeddings(words)
-    assert embedding.embed_documents(["refund"]) == words.embed_documents(["refund"])
-    assert embedding.embed_query("refund") == words.embed_query("refund")
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"search_kwargs": {"k": 3}}, "or fetch_k=3 for"), ({"bm25_index": BM25Index()}, "searches by words itself")],
 )
-def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings: Any, message: str) -> None:
+def test_settings_that_would_be_ignored_are_refused(words: WordEmbeddings, settings: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         SentenceWindowRetriever(vectorstore=FaissStore(words), **settings)
-
-
-@settings(deadline=None)
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 10**6))
-def test_ids_are_uuids_of_version_5(doc_id: str, index: int) -> None:
-    namespace = uuid.UUID(bytes=ids._NAMESPACE)
-    assert sentence_id(doc_id, index) == str(uuid.uuid5(namespace, f"sentence\n{index}\n{doc_id}"))

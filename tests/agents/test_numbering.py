@@ -1,15 +1,18 @@
 """Parallel calls and subagents never give one number twice."""
 
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
 from langchain_sentence_window.agents.numbering import SHARE, SOURCES, AgentCall, SourceNumbers
-from langchain_sentence_window.answering.conversation import NumberSeries, merge_sources
+from langchain_sentence_window.answering.conversation import Conversation, merge_sources
+from tests.toys import document
 
 Step = Sequence[Any]
 """The calls that run at the same time: each finds as many passages, or starts an agent with steps of its own."""
@@ -66,17 +69,6 @@ def test_no_number_is_given_twice_however_agents_are_nested(given: Sequence[Step
     assert sorted(numbers) == sorted(each.metadata["citation_number"] for each in known)
 
 
-@given(st.integers(1, 50), st.integers(1, 20), st.integers(0, 200), st.integers(1, 9))
-def test_the_shares_of_a_series_are_its_parts(first: int, step: int, above: int, count: int) -> None:
-    series = NumberSeries(first, step).after(above)
-    assert series.first > above
-    assert (series.first - first) % step == 0
-    assert series.first - step <= max(above, first - step)
-    shares = [series.share(at, count) for at in range(count)]
-    numbers = [share.first + share.step * at for share in shares for at in range(3)]
-    assert sorted(numbers) == list(range(series.first, series.first + 3 * count * step, step))
-
-
 def test_two_calls_that_find_one_passage_give_it_one_number() -> None:
     numbers = SourceNumbers()
     state = state_of([], 2, None)
@@ -85,32 +77,6 @@ def test_two_calls_that_find_one_passage_give_it_one_number() -> None:
         call = AgentCall.of(state, at)
         given += [each.number for each in numbers.add([Document("A card."), Document(f"Call {at}.")], {}, call)]
     assert given == [2, 4, 2, 1, 2, 4]
-
-
-def test_what_is_no_conversation_is_none() -> None:
-    assert AgentCall.of(None, "1") is None
-    assert AgentCall.of({"messages": "hello"}, "1") is None
-    odd = AgentCall.of({"messages": [], SOURCES: "mine", SHARE: "mine"}, "1")
-    assert odd is not None
-    assert (odd.sources, odd.series, odd.group) == ([], (1, 1), "")
-
-
-def test_a_step_that_is_repeated_gives_no_number_twice() -> None:
-    numbers = SourceNumbers()
-    call = AgentCall.of(state_of([], 2, None), "0")
-    first, again = (
-        {each.document.page_content: each.number for each in numbers.add(map(Document, texts), {}, call)}
-        for texts in (["A card."], ["An invoice.", "A card.", "A seat."])
-    )
-    assert first["A card."] == again["A card."]
-    assert len(set(again.values())) == 3
-
-
-def test_calls_with_one_id_share_no_number() -> None:
-    numbers, state = SourceNumbers(), state_of([], 1, None)
-    state["messages"][-1].tool_calls *= 2
-    given = [numbers.add([Document(text)], {}, AgentCall.of(state, "0"))[0].number for text in ("A card.", "A seat.")]
-    assert len(set(given)) == 2
 
 
 def test_a_number_of_another_branch_of_the_conversation_is_not_taken() -> None:
@@ -129,3 +95,53 @@ def test_of_two_sources_with_one_number_the_longest_counts() -> None:
     )
     assert merge_sources([part, other], [whole, Document("Unnumbered.")]) == [whole, other]
     assert merge_sources([whole], [part]) == [whole]
+
+
+def test_conversations_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langchain_sentence_window.agents.numbering.MAX_CONVERSATIONS", 2)
+    given = SourceNumbers()
+
+    def number(text: str, thread: str) -> int:
+        config: Any = {"configurable": {"thread_id": thread}}
+        return given.add([document(text, thread, start_index=0)], config)[0].number
+
+    assert [number("A card.", thread) for thread in "abac"] == [1, 1, 1, 1]
+    assert [number("A seat.", thread) for thread in "ab"] == [2, 1]
+
+
+def test_a_document_that_was_changed_is_shown_again() -> None:
+    conversation = Conversation()
+    (one,) = conversation.add([document("A card.", start_index=0)])
+    (same,) = conversation.add([document("A card.", start_index=0)])
+    (other,) = conversation.add([document("A seat.", start_index=0)])
+    assert (one.number, same.number, other.number) == (1, 1, 2)
+    assert (one.is_new, same.is_new, other.is_new) == (True, False, True)
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), min_size=1, max_size=12)
+
+
+@given(SPANS)
+def test_each_character_is_shown_once_and_numbers_stay(spans: list[tuple[int, int]]) -> None:
+    text = "".join(chr(ord("a") + at % 26) for at in range(60))
+    windows = [document(text[start : start + size], start_index=start) for start, size in spans]
+    conversation = Conversation()
+    shown: list[int] = []
+    for source in conversation.add(windows):
+        start, part = source.document.metadata["start_index"], source.document.page_content
+        assert text[start : start + len(part)] == part
+        shown += range(start, start + len(part)) if source.is_new else []
+    assert all("citation_number" not in window.metadata for window in windows)  # they were handed in
+    covered = {at for start, size in spans for at in range(start, start + size)}
+    assert sorted(shown) == sorted(covered)
+    again = conversation.add(windows)
+    assert not any(source.is_new for source in again)
+    numbers = {source.number for source in again}
+    assert numbers <= set(range(1, len(shown) + 1))
+
+
+def test_numbers_are_pickled_without_the_conversations_of_the_process() -> None:
+    numbers = SourceNumbers()
+    numbers.add([Document("A card.")], {})
+    copied = pickle.loads(pickle.dumps(numbers))  # noqa: S301 - our own bytes
+    assert copied.add([Document("A seat.")], {})[0].number == 1

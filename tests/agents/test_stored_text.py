@@ -10,7 +10,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever, creat
 from langchain_sentence_window.agents import reading, tools
 from langchain_sentence_window.errors import InvalidInputError
 from tests.agents.test_tools import answer
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings, document
 
 TERMS = (

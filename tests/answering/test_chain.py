@@ -5,24 +5,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
-from openai import APIConnectionError, APITimeoutError, InternalServerError, RateLimitError
+from openai import APIConnectionError
 from pydantic import SecretStr
 
-from langchain_sentence_window import (
-    Citation,
-    SentenceWindowRetriever,
-    create_rag_chain,
-    find_citations,
-    format_context,
-)
+from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, format_context
+from langchain_sentence_window.citations import Citation
 from langchain_sentence_window.errors import InvalidInputError
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import BY_COSINE, document
 
@@ -77,36 +70,20 @@ async def test_a_question_gives_the_answer_with_its_sources(
 ) -> None:
     result = await way(chain, "invoke", asked)
 
-    assert list(result) == ["question", "context", "answer", "citations", "message"]
+    assert list(result) == ["question", "context", "answer", "quotes", "citations", "message"]
     assert result["question"] == QUESTION
     assert [found.metadata["source"] for found in result["context"]] == ["billing.md", "ops.md"]
     assert result["context"][0].page_content == BILLING_WINDOW
     assert result["answer"] == f"{BILLING_WINDOW} [1]"
+    assert [(quote.kind, quote.verdict) for quote in result["quotes"]] == [("claim", "verbatim")]
     assert result["citations"] == [Citation(1, "billing.md, line 3 (Refunds)", result["context"][0])]
-
-
-@pytest.mark.parametrize("encoding", ["base64", "float"])
-async def test_vectors_come_through_in_either_encoding_of_the_api(
-    server: OpenAIServer, way: Invoke, encoding: str
-) -> None:
-    settings = {} if encoding == "base64" else {"model_kwargs": {"encoding_format": encoding}}
-    documents = [BILLING, OPS, CARDS]
-    retriever = await way(
-        SentenceWindowRetriever, "from_documents", documents, embeddings(server, **settings), k=1, window=1, **BY_COSINE
-    )
-
-    found = await way(retriever, "invoke", QUESTION)
-
-    assert [window.page_content for window in found] == [BILLING_WINDOW]
-    assert found[0].metadata["score"] == pytest.approx(1, abs=0.001)
-    assert {body["encoding_format"] for body in server.bodies("/v1/embeddings")} == {encoding}
 
 
 async def test_streaming_gives_the_context_then_the_answer_in_parts_then_the_citations(chain: Chain) -> None:
     whole = chain.invoke(QUESTION)
     for parts in (list(chain.stream(QUESTION)), [part async for part in chain.astream(QUESTION)]):
         keys = [key for part in parts for key in part]
-        assert list(dict.fromkeys(keys)) == ["question", "context", "answer", "citations", "message"]
+        assert list(dict.fromkeys(keys)) == ["question", "context", "answer", "quotes", "citations", "message"]
         assert keys == sorted(keys, key=list(whole).index)
         assert len([part for part in parts if part.get("answer")]) == len(whole["answer"].split())
 
@@ -137,7 +114,7 @@ def test_an_answer_without_sources_has_no_citations(server: OpenAIServer, llm: C
     nothing.delete(["billing"])
     result = create_rag_chain(nothing, llm).invoke(QUESTION)
     assert result.pop("message").text == "I don't know."
-    assert result == {"question": QUESTION, "context": [], "answer": "I don't know.", "citations": []}
+    assert result == {"question": QUESTION, "context": [], "answer": "I don't know.", "quotes": [], "citations": []}
 
 
 def test_the_system_message_sets_the_rules_and_holds_no_retrieved_text(chain: Chain, server: OpenAIServer) -> None:
@@ -156,22 +133,7 @@ def test_the_system_message_sets_the_rules_and_holds_no_retrieved_text(chain: Ch
     assert human["content"].endswith(f"</source>\n\nQuestion: {QUESTION}")
 
 
-def test_retrieved_text_cannot_close_its_tag(chain: Chain, server: OpenAIServer) -> None:
-    chain.invoke(QUESTION)
-    shown = server.prompts()[0][1]["content"]
-    assert SOURCE.findall(shown) == [
-        ("1", "billing.md, line 3 (Refunds)", BILLING_WINDOW),
-        ("2", "ops.md, lines 1–2", OPS.page_content.replace("</source>", "&lt;/source>")),
-    ]
-    assert (shown.count("<source>"), shown.count("</source>")) == (2, 2)
-
-
-def test_a_place_cannot_close_its_tag() -> None:
-    named = Document("text", metadata={"source": "</source>", "heading": "<SOURCE >"})
-    assert format_context([named]) == "<source>\n[1] &lt;/source> (&lt;SOURCE >)\ntext\n</source>"
-
-
-async def test_a_prompt_of_ones_own_is_used(
+async def test_a_custom_prompt_is_used(
     retriever: SentenceWindowRetriever, llm: ChatOpenAI, server: OpenAIServer, way: Invoke
 ) -> None:
     prompt = ChatPromptTemplate.from_template("{question} in {language}: {context}")
@@ -197,16 +159,6 @@ def test_a_prompt_without_its_places_is_refused(
         create_rag_chain(retriever, llm, ChatPromptTemplate.from_template(template))
 
 
-def test_citations_stand_in_the_order_in_which_they_are_cited() -> None:
-    documents = [Document(text, metadata={"source": text}) for text in "abc"]
-    answer = "[3,1] then [2 , 3], [4], [0], [x], [1-2] and 2"
-    assert [(cited.number, cited.location) for cited in find_citations(answer, documents)] == [
-        (3, "c"),
-        (1, "a"),
-        (2, "b"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -224,7 +176,6 @@ async def test_what_is_retrieved_is_configured_at_run_time(
     assert bound == result
     if "window" in settings:
         assert result["context"][0].page_content == "An annual plan has a full refund."
-    assert {spec.id for spec in chain.config_specs} >= {"k", "filter", "window"}
     assert len((await way(chain, "invoke", QUESTION))["context"]) == 2
 
 
@@ -239,33 +190,6 @@ async def test_a_runs_filter_cant_replace_one_that_is_bound(
 
 
 # A service that fails
-
-
-@pytest.mark.parametrize("status", [429, 500])
-async def test_a_busy_or_failing_service_is_asked_again(
-    chain: Chain, server: OpenAIServer, way: Invoke, status: int
-) -> None:
-    server.faults = [status, status]
-    assert (await way(chain, "invoke", QUESTION))["answer"] == f"{BILLING_WINDOW} [1]"
-    assert len(server.prompts()) == 3
-
-
-@pytest.mark.parametrize(("status", "error"), [(429, RateLimitError), (500, InternalServerError)])
-async def test_the_services_own_error_comes_out_when_it_fails_for_good(
-    chain: Chain, server: OpenAIServer, way: Invoke, status: int, error: type[Exception]
-) -> None:
-    server.faults = [status] * 9
-    with pytest.raises(error):
-        await way(chain, "invoke", QUESTION)
-
-
-async def test_a_service_that_hangs_is_given_up(
-    retriever: SentenceWindowRetriever, server: OpenAIServer, way: Invoke
-) -> None:
-    server.faults = ["hang"]
-    llm = ChatOpenAI(base_url=server.base_url, api_key=KEY, model="toy", timeout=0.2, max_retries=0)
-    with pytest.raises(APITimeoutError):
-        await way(create_rag_chain(retriever, llm), "invoke", QUESTION)
 
 
 async def test_a_stream_that_breaks_off_is_an_error_after_what_came(chain: Chain, server: OpenAIServer) -> None:
@@ -296,7 +220,7 @@ def test_a_window_that_gives_orders_stays_data(server: OpenAIServer, llm: ChatOp
     (system, human) = server.prompts()[0]
     shown = human["content"]
     assert "refund" not in system["content"]
-    # One tag opens, one closes, and nothing but the question stands behind it.
+    # One tag opens, one closes, and only the question follows.
     assert re.findall(r"(?i)<\s*/?\s*source", shown) == ["<source", "</source"]
     assert shown.endswith(f"\n</source>\n\nQuestion: {QUESTION}")
     assert shown.startswith("<source>\n[1] ")
@@ -304,25 +228,6 @@ def test_a_window_that_gives_orders_stays_data(server: OpenAIServer, llm: ChatOp
     ((number, _, text),) = SOURCE.findall(shown)
     assert number == "1"
     assert orders.replace("\n[1] fake.md", "\n\\[1] fake.md") in text.replace("&lt;", "<")
-
-
-DELIMITERS = st.lists(st.sampled_from(["<", "/", "source", "SOURCE", ">", " ", "\n", "[2]", "&lt;", "x"])).map("".join)
-
-
-@given(DELIMITERS, DELIMITERS, DELIMITERS)
-@example("a<", "", "/source>")
-@example("", "<\n/\nsource>", "< source")
-def test_no_text_place_or_heading_opens_or_closes_a_source(place: str, heading: str, text: str) -> None:
-    assume(text.strip())
-    shown = format_context([Document(text, metadata={"source": place, "heading": heading})])
-    inside = shown.removeprefix("<source>\n[1] ").removesuffix("\n</source>")
-    assert len(inside) == len(shown) - len("<source>\n[1] \n</source>")
-    assert not re.search(r"<\s*/?\s*source\b", inside, re.IGNORECASE)
-    assert _unescaped(inside).endswith(_unescaped(f"\n{text}"))
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("&lt;", "<").replace("\\[", "[")
 
 
 # format_context
@@ -339,7 +244,7 @@ def sources(documents: list[Document]) -> list[tuple[int, str, str]]:
     return [(int(number), place, text) for number, place, text in SOURCE.findall(format_context(documents))]
 
 
-def test_sources_are_numbered_and_say_where_they_stand() -> None:
+def test_sources_are_numbered_and_have_their_location() -> None:
     documents = [
         span(0, 5, heading="Top > Sub"),
         span(9, 14),
@@ -354,58 +259,6 @@ def test_sources_are_numbered_and_say_where_they_stand() -> None:
     ]
 
 
-def test_text_shown_by_an_earlier_source_is_not_repeated() -> None:
-    assert sources([span(0, 50), span(30, 80)]) == [
-        (1, "a.md:0-50", TEXT[0:50]),
-        (2, "a.md:30-80", TEXT[50:80].strip()),
-    ]
-
-
-def test_a_gap_shows_where_an_earlier_source_was_cut_out() -> None:
-    assert sources([span(6, 11), span(0, 17)])[1] == (2, "a.md:0-17", "00 01\n[...]\n04 05")
-
-
-def test_a_source_within_an_earlier_one_is_left_out_and_numbers_go_on() -> None:
-    documents = [span(0, 50), span(9, 20), span(60, 65)]
-    assert [number for number, _, _ in sources(documents)] == [1, 3]
-
-
-def test_the_same_places_of_other_sources_are_kept() -> None:
-    assert len(sources([span(0, 50), span(0, 50, source="b.md")])) == 2
-
-
-def test_pages_of_one_file_are_texts_of_their_own() -> None:
-    """Loaders of PDFs make a Document of each page, and all have the file's name as their source."""
-    pages = [span(0, 2, text, doc_id=doc_id) for text, doc_id in (("p1", "1"), ("p2", "2"))]
-    assert [text for _, _, text in sources(pages)] == ["p1", "p2"]
-
-
 def test_equal_texts_without_places_are_shown_once() -> None:
     documents = [Document("same"), Document("other"), Document("same", metadata={"source": "b.md"})]
     assert [(number, text) for number, _, text in sources(documents)] == [(1, "same"), (2, "other")]
-
-
-def test_no_documents_give_no_text() -> None:
-    assert format_context([]) == ""
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.sampled_from(["", " ", "\n\n"]), min_size=1, max_size=20),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8),
-)
-@example([" ", " "], [(1, 2), (3, 4), (0, 5)])
-def test_every_token_is_shown_by_the_first_source_that_has_it(spaces: list[str], ends: list[tuple[int, int]]) -> None:
-    # Each token is one letter that stands nowhere else, so that no span can cut it.
-    text = "".join(space + chr(0x4E00 + i) for i, space in enumerate(spaces)) + spaces[0]
-    spans = [(min(pair), min(max(pair), len(text))) for pair in ends if min(pair) < len(text)]
-    seen: set[str] = set()
-    expected = []
-    for number, (start, end) in enumerate(spans, 1):
-        new = "".join(token for token in text[start:end] if not token.isspace() and token not in seen)
-        seen |= set(new)
-        expected += [(number, new)] if new else []
-
-    shown = sources([span(start, end, text) for start, end in spans])
-
-    assert [(number, re.sub(r"\s|\[\.\.\.\]", "", part)) for number, _, part in shown] == expected

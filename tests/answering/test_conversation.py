@@ -10,11 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 
-from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, find_citations
-from langchain_sentence_window.answering.chain import MAX_MESSAGES
-from langchain_sentence_window.answering.citation_format import without_citations
+from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
 from langchain_sentence_window.errors import InvalidInputError
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -77,7 +75,7 @@ async def test_a_follow_up_is_rewritten_before_the_search(
     assert answering[-1]["content"].endswith(f"Question: {FOLLOW_UP}")
 
 
-async def test_a_prompt_without_a_place_for_history_gets_the_question_that_stands_alone(
+async def test_a_prompt_without_a_place_for_history_gets_the_standalone_question(
     retriever: SentenceWindowRetriever, llm: ChatOpenAI, server: OpenAIServer, way: Invoke
 ) -> None:
     chain = create_rag_chain(retriever, llm, "{context} {question}", history=True)
@@ -94,12 +92,12 @@ async def test_nothing_written_leaves_the_question_as_it_is(chain: Any, server: 
 async def test_the_model_is_shown_the_latest_questions_and_answers_alone(
     chain: Any, server: OpenAIServer, way: Invoke
 ) -> None:
-    turns = [HumanMessage(f"Question {n}?") for n in range(MAX_MESSAGES + 5)]
+    turns = [HumanMessage(f"Question {n}?") for n in range(20 + 5)]
     others = [SystemMessage("Be brief."), AIMessage("", tool_calls=[{"name": "a", "args": {}, "id": "1"}])]
-    told = ToolMessage("found", tool_call_id="1")
-    await way(chain, "invoke", {"messages": [*turns, *others, told, HumanMessage(FOLLOW_UP)]})
+    result = ToolMessage("found", tool_call_id="1")
+    await way(chain, "invoke", {"messages": [*turns, *others, result, HumanMessage(FOLLOW_UP)]})
     shown = [message["content"] for message in server.prompts()[0][:-1]]
-    assert shown == [f"Question {n}?" for n in range(5, MAX_MESSAGES + 5)]
+    assert shown == [f"Question {n}?" for n in range(5, 20 + 5)]
 
 
 async def test_streaming_gives_the_question_that_was_searched_with_before_the_context(chain: Any) -> None:
@@ -124,7 +122,7 @@ async def test_streaming_gives_the_question_that_was_searched_with_before_the_co
         42,
     ],
 )
-async def test_what_is_no_conversation_is_refused(chain: Any, way: Invoke, given: object) -> None:
+async def test_an_invalid_conversation_is_refused(chain: Any, way: Invoke, given: object) -> None:
     with pytest.raises(InvalidInputError, match=r"question|messages|history"):
         await way(chain, "invoke", given)
 
@@ -150,20 +148,16 @@ async def test_citations_of_earlier_turns_hold_in_a_graph_with_checkpoints(chain
     first, second = (message for message in state["messages"] if isinstance(message, AIMessage))
     assert (first.text, second.text) == ("There is a refund [1].", "Thirty days [1].")
     for message in (first, second):
-        (citation,) = find_citations(message)
-        assert citation.document.metadata["doc_id"] == "policy"
-        start, end = (citation.document.metadata[key] for key in ("start_index", "end_index"))
-        assert citation.document.page_content == POLICY.page_content[start:end]
+        (block,) = message.content_blocks
+        (citation,) = block["annotations"]  # type: ignore[typeddict-item]
+        extras = citation["extras"]  # type: ignore[typeddict-item]
+        assert extras["doc_id"] == "policy"
+        assert citation["cited_text"] == POLICY.page_content[extras["start"] : extras["end"]]  # type: ignore[typeddict-item]
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("So it is [1]. And [2, 3] so.", "So it is. And so."),
-        ("`x [1]` stays, [link](a) too \\[1].", "`x [1]` stays, [link](a) too \\[1]."),
-        ("【1】Full", "Full"),
-        ("", ""),
-    ],
-)
-def test_citations_are_removed_from_an_answer(answer: str, expected: str) -> None:
-    assert without_citations(answer) == expected
+async def test_citations_of_earlier_answers_are_not_shown_to_the_model(
+    chain: Any, server: OpenAIServer, way: Invoke
+) -> None:
+    earlier = "So it is [1]. And [2, 3] so.【1】 `x [1]` stays, [link](a) too \\[1]."
+    await way(chain, "invoke", {"question": FOLLOW_UP, "history": [HumanMessage(REFUND), AIMessage(earlier)]})
+    assert server.prompts()[0][1]["content"] == "So it is. And so. `x [1]` stays, [link](a) too \\[1]."

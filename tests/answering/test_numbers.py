@@ -1,16 +1,14 @@
-"""Numbers of sources run on through a conversation, and no passage is shown twice."""
+"""Source numbers continue through a conversation, and no passage is shown twice."""
 
 import json
-import pickle
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.documents import Document
+from langchain_core.messages import AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
@@ -20,12 +18,9 @@ from langchain_sentence_window import (
     create_rag_chain,
     create_tools,
     find_citations,
-    renumber_citations,
+    shown_sources,
 )
-from langchain_sentence_window.agents.numbering import SourceNumbers
-from langchain_sentence_window.answering.conversation import Conversation, number_of, shown_sources
-from langchain_sentence_window.errors import InvalidInputError
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -37,6 +32,11 @@ TEXTS = {name: f"A {name} has rules. The {name} ends in May." for name in NAMES}
 def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
     documents = [document(text, f"{name}.md", source=f"{name}.md") for name, text in TEXTS.items()]
     return SentenceWindowRetriever.from_documents(documents, words, k=2, window=0, **BY_COSINE)
+
+
+def number_of(source: Document) -> int:
+    number: int = source.metadata["citation_number"]
+    return number
 
 
 def numbers(text: str) -> list[int]:
@@ -102,28 +102,6 @@ async def test_an_agent_is_shown_no_passage_twice_in_five_turns(
     assert numbers(repeated[2]) == [3, 1]
 
 
-def parallel(messages: list[Message]) -> Message:
-    if messages[-1]["role"] == "user":
-        calls = [("a", "search", {"query": "refund"}), ("b", "search", {"query": "card", "k": 1})]
-        calls.append(("c", "read_around", {"doc_id": "seat.md", "first": 0, "last": 0}))
-        functions = [
-            {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            for id_, name, arguments in calls
-        ]
-        return {"role": "assistant", "tool_calls": functions}
-    return {"role": "assistant", "content": "Done."}
-
-
-async def test_calls_that_run_at_the_same_time_share_no_number(retriever: SentenceWindowRetriever, way: Invoke) -> None:
-    with openai_server(parallel) as server:
-        llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
-        agent = create_agent(llm, create_tools(retriever))
-        messages = (await way(agent, "invoke", {"messages": [HumanMessage("All?")]}))["messages"]
-    found = {each.tool_call_id: [number_of(one) for one in each.artifact] for each in messages if each.type == "tool"}
-    # Each of the three calls takes every third number.
-    assert found == {"a": [1, 4], "b": [2], "c": [3]}
-
-
 def test_tools_without_messages_remember_each_thread(retriever: SentenceWindowRetriever) -> None:
     search, read = create_tools(retriever)
 
@@ -137,53 +115,6 @@ def test_tools_without_messages_remember_each_thread(retriever: SentenceWindowRe
     assert asked("refund") == "Also found: [1]. You have it already."
     assert numbers(asked("card", "other")) == [1]
     assert numbers(read.invoke(call("read_around", "1", doc_id="seat.md", first=0, last=0)).text) == [3]
-    given = SourceNumbers()
-    given.add([document("A card.", start_index=0)], {})
-    copied = pickle.loads(pickle.dumps(given))  # noqa: S301 - our own bytes
-    assert copied.add([document("A seat.", start_index=0)], {})[0].number == 1
-
-
-def test_conversations_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_sentence_window.agents.numbering.MAX_CONVERSATIONS", 2)
-    given = SourceNumbers()
-
-    def number(text: str, thread: str) -> int:
-        config: Any = {"configurable": {"thread_id": thread}}
-        return given.add([document(text, thread, start_index=0)], config)[0].number
-
-    assert [number("A card.", thread) for thread in "abac"] == [1, 1, 1, 1]
-    assert [number("A seat.", thread) for thread in "ab"] == [2, 1]
-
-
-def test_a_document_that_was_changed_is_shown_again() -> None:
-    conversation = Conversation()
-    (one,) = conversation.add([document("A card.", start_index=0)])
-    (same,) = conversation.add([document("A card.", start_index=0)])
-    (other,) = conversation.add([document("A seat.", start_index=0)])
-    assert (one.number, same.number, other.number) == (1, 1, 2)
-    assert (one.is_new, same.is_new, other.is_new) == (True, False, True)
-
-
-SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), min_size=1, max_size=12)
-
-
-@given(SPANS)
-def test_each_character_is_shown_once_and_numbers_stay(spans: list[tuple[int, int]]) -> None:
-    text = "".join(chr(ord("a") + at % 26) for at in range(60))
-    windows = [document(text[start : start + size], start_index=start) for start, size in spans]
-    conversation = Conversation()
-    shown: list[int] = []
-    for source in conversation.add(windows):
-        start, part = source.document.metadata["start_index"], source.document.page_content
-        assert text[start : start + len(part)] == part
-        shown += range(start, start + len(part)) if source.is_new else []
-    assert all("citation_number" not in window.metadata for window in windows)  # they were handed in
-    covered = {at for start, size in spans for at in range(start, start + size)}
-    assert sorted(shown) == sorted(covered)
-    again = conversation.add(windows)
-    assert not any(source.is_new for source in again)
-    numbers = {source.number for source in again}
-    assert numbers <= set(range(1, len(shown) + 1))
 
 
 def first_label(messages: list[Message]) -> str:
@@ -193,7 +124,7 @@ def first_label(messages: list[Message]) -> str:
     return question if is_question else f"So it is [{numbers(prompt)[0]}]."
 
 
-async def test_numbers_run_on_through_five_turns_of_a_chain(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+async def test_numbers_continue_through_five_turns_of_a_chain(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     by_number: dict[int, str] = {}
     history: list[AnyMessage] = []
     with openai_server(first_label) as server:
@@ -203,25 +134,12 @@ async def test_numbers_run_on_through_five_turns_of_a_chain(retriever: SentenceW
             # Each question is understood alone, and the history says the numbers.
             result = await way(chain, "invoke", {"question": query, "history": history})
             for source in result["context"]:
-                assert by_number.setdefault(number_of(source) or 0, source.page_content) == source.page_content
+                assert by_number.setdefault(number_of(source), source.page_content) == source.page_content
             (citation,) = result["citations"]
             assert citation.document.page_content == by_number[citation.number]
-            assert find_citations(result["message"])[0].number == citation.number
             history += [HumanMessage(query), result["message"]]
     assert sorted(by_number) == list(range(1, len(by_number) + 1))
     assert len(set(by_number.values())) == len(by_number) > 2
-
-
-def test_an_answer_is_renumbered_in_the_order_of_its_citations() -> None:
-    sources = [document(f"A {name}.", name, citation_number=number) for name, number in (("a", 3), ("b", 7), ("c", 9))]
-    text, cited = renumber_citations("One [9]. Two [3, 9]; `[7]` is code, and so [2] stays. Three [7-9].", sources)
-    assert text == "One [1]. Two [2, 1]; `[7]` is code, and so [2] stays. Three [3, 1]."
-    assert [each.metadata["doc_id"] for each in cited] == ["c", "a", "b"]
-    assert [each.number for each in find_citations("[1] [2] [3]", cited)] == [1, 2, 3]
-    assert renumber_citations("None.", sources) == ("None.", [])
-    assert [number_of(each) for each in sources] == [3, 7, 9]
-    with pytest.raises(InvalidInputError, match=r"message\.text"):
-        renumber_citations(AIMessage("So [1]."), sources)  # type: ignore[arg-type]
 
 
 def test_a_citation_names_the_source_with_its_number() -> None:

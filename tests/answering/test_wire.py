@@ -1,7 +1,4 @@
-"""Search results and citations over the wire: what ChatAnthropic and ChatOpenAI send, and what comes back of it.
-
-The servers listen on loopback. They record requests, and answer as the APIs do.
-"""
+"""Search results and citations over the wire, with a server on loopback that answers as Anthropic's API does."""
 
 import json
 import operator
@@ -11,21 +8,17 @@ from typing import Any
 
 import pytest
 from anthropic.types import SearchResultBlockParam
-from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
-from openai import BadRequestError
 from pydantic import SecretStr, TypeAdapter
 
 from langchain_sentence_window import find_citations
-from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
-from langchain_sentence_window.answering.context import as_search_results
+from langchain_sentence_window.citations import as_search_results, citation_blocks, cited_message
 from tests.answering.windows import PAGED, window
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.loopback import Answer, Body, Loopback, loopback
 from tests.patience import PATIENCE
 
@@ -142,8 +135,7 @@ def check_spans(answer: BaseMessage, statements: Sequence[str | None] = STATEMEN
         assert each.end is not None
         assert each.document.page_content[each.start - own : each.end - own] == each.text
     made = cited_message(answer, WINDOWS)
-    assert made.text == TEXT
-    assert find_citations(made, WINDOWS) == found
+    assert (made.text, made.id, made.response_metadata) == (TEXT, answer.id, {})
     assert [block["cited_text"] for block in citation_blocks(answer, WINDOWS)] == [text for _, text, *_ in SPANS]
 
 
@@ -204,14 +196,6 @@ async def test_a_stream_added_together_is_read_as_the_whole(
         check_spans(await streamed(model, kind), [None] * 3)
 
 
-async def test_an_agent_cites_what_its_tools_returned(way: Invoke, claude: Loopback) -> None:
-    agent = create_agent(chat_anthropic(claude), [search])
-    state = await way(agent, "invoke", {"messages": [HumanMessage("Is a seat free?")]})
-    windows = [each for message in state["messages"] if isinstance(message, ToolMessage) for each in message.artifact]
-    assert windows == WINDOWS
-    check_spans(state["messages"][-1])
-
-
 async def test_a_cited_message_is_sent_back_as_its_text(way: Invoke, claude: Loopback) -> None:
     model = chat_anthropic(claude)
     answers = [cited_message("It is so [1].", WINDOWS), await way(model, "invoke", [QUESTION])]
@@ -220,143 +204,3 @@ async def test_a_cited_message_is_sent_back_as_its_text(way: Invoke, claude: Loo
     # An API's own answer goes back as it came.
     await way(model, "invoke", [QUESTION, answers[1], HumanMessage("And?")])
     assert claude.last["messages"][1] == {"role": "assistant", "content": ANSWER}
-
-
-async def test_results_of_all_tools_are_counted_through(way: Invoke, claude: Loopback) -> None:
-    """The API numbers the results of a whole request, so the windows of one call alone cite nothing."""
-    answer = await way(chat_anthropic(claude), "invoke", [QUESTION])
-    assert find_citations(answer, WINDOWS[1:]) == []
-    assert [each.number for each in find_citations(answer, [*WINDOWS, WINDOWS[0]])] == [1, 2, 3]
-
-
-# OpenAI
-
-
-def openai_refuses(path: str, body: Body) -> Answer:
-    """Refuse what isn't of OpenAI's types, as its API does."""
-    known = {"text", "input_text", "image_url", "input_audio", "file", "refusal"}
-    for each in body.get("messages", []):
-        for block in each["content"] if isinstance(each["content"], list) else []:
-            if block["type"] not in known:
-                error = {"message": f"Invalid value: '{block['type']}'.", "type": "invalid_request_error", "code": None}
-                return Answer({"error": error | {"param": "messages"}}, status=400)
-    if path == "/chat/completions":
-        choice = {"index": 0, "message": {"role": "assistant", "content": "It is so [2]."}, "finish_reason": "stop"}
-        return Answer({"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]})
-    return Answer(RESPONSE)
-
-
-def url_citation(url: str) -> Body:
-    return {"type": "url_citation", "url": url, "title": "Rules", "start_index": 0, "end_index": 5}
-
-
-ADDRESSED = [
-    window("rules", 1, 2).model_copy(
-        update={"metadata": window("rules", 1, 2).metadata | {"source": "https://a.b/rules"}}
-    ),
-    *WINDOWS[1:],
-]
-RESPONSE: Body = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 0,
-    "model": "gpt-5",
-    "status": "completed",
-    "error": None,
-    "incomplete_details": None,
-    "instructions": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "temperature": 1.0,
-    "tool_choice": "auto",
-    "tools": [],
-    "top_p": 1.0,
-    "output": [
-        {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [
-                {
-                    "type": "output_text",
-                    "text": "It is so [2].",
-                    "annotations": [url_citation("https://a.b/rules"), url_citation("https://a.b/rules/more")],
-                }
-            ],
-        }
-    ],
-}
-
-
-@pytest.fixture
-def openai() -> Iterator[Loopback]:
-    with loopback(openai_refuses) as server:
-        yield server
-
-
-def chat_openai(server: Loopback, **settings: Any) -> ChatOpenAI:
-    return ChatOpenAI(model="gpt-5", base_url=server.url, api_key=KEY, max_retries=0, timeout=PATIENCE, **settings)
-
-
-async def test_openai_is_sent_search_results_as_they_are_and_refuses_them(way: Invoke, openai: Loopback) -> None:
-    model = chat_openai(openai, use_responses_api=False)
-    with pytest.raises(BadRequestError, match="search_result"):
-        await way(model, "invoke", [QUESTION])
-    assert openai.last["messages"][0]["content"][:-1] == RESULTS
-    call = {"id": "call_1", "name": "search", "args": {"query": "seat"}, "type": "tool_call"}
-    result = await way(search, "invoke", call)
-    with pytest.raises(BadRequestError, match="search_result"):
-        await way(model, "invoke", [HumanMessage("?"), AIMessage("", tool_calls=[call]), result])
-    assert openai.last["messages"][-1]["content"] == RESULTS
-
-
-async def test_openais_responses_api_is_sent_no_search_results_but_those_of_tools_as_json(
-    way: Invoke, openai: Loopback
-) -> None:
-    """ChatOpenAI leaves out what that API doesn't know, without a word: `as_search_results` says so."""
-    model = chat_openai(openai, use_responses_api=True)
-    await way(model, "invoke", [QUESTION])
-    assert openai.last["input"][0]["content"] == [{"type": "input_text", "text": "Is a seat free?"}]
-    call = {"id": "call_1", "name": "search", "args": {"query": "seat"}, "type": "tool_call"}
-    result = await way(search, "invoke", call)
-    await way(model, "invoke", [HumanMessage("?"), AIMessage("", tool_calls=[call]), result])
-    assert json.loads(openai.last["input"][-1]["output"]) == RESULTS
-
-
-async def test_openai_is_sent_the_text_of_a_cited_message(way: Invoke, openai: Loopback) -> None:
-    earlier = cited_message("It is so [1].", WINDOWS)
-    await way(
-        chat_openai(openai, use_responses_api=False), "invoke", [HumanMessage("?"), earlier, HumanMessage("And?")]
-    )
-    assert openai.last["messages"][1] == {
-        "role": "assistant",
-        "content": [{"type": "text", "text": "It is so [1]."}],
-    }
-    model = chat_openai(openai, use_responses_api=True)
-    await way(model, "invoke", [HumanMessage("?"), earlier, HumanMessage("And?")])
-    [part] = openai.last["input"][1]["content"]
-    assert part["annotations"]  # Why cited_message says to send this API the text.
-    await way(model, "invoke", [HumanMessage("?"), AIMessage(earlier.text), HumanMessage("And?")])
-    [part] = openai.last["input"][1]["content"]
-    assert part == {"type": "output_text", "text": "It is so [1].", "annotations": []}
-
-
-@pytest.mark.parametrize("version", [None, "v1", "responses/v1"])
-async def test_addresses_that_openai_cites_are_read_where_one_source_has_them(
-    way: Invoke, openai: Loopback, version: str | None
-) -> None:
-    answer = await way(chat_openai(openai, use_responses_api=True, output_version=version), "invoke", "?")
-    numbered, addressed = find_citations(answer, ADDRESSED)
-    assert (numbered.number, numbered.text) == (2, None)
-    assert (addressed.number, addressed.text) == (1, "Some words.  And more.")
-    assert answer.text[slice(*(addressed.statement or ()))] == "It is"
-    assert [each.number for each in find_citations(answer, [*ADDRESSED, ADDRESSED[0]])] == [2]
-    assert [block["url"] for block in citation_blocks(answer, ADDRESSED) if "url" in block] == [
-        "https://a.b/rules#:~:text=Some%20words.%20And%20more."
-    ]
-
-
-async def test_numbers_in_an_answer_of_openai_are_read(way: Invoke, openai: Loopback) -> None:
-    answer = await way(chat_openai(openai, use_responses_api=False), "invoke", "?")
-    assert [each.number for each in find_citations(answer, WINDOWS)] == [2]

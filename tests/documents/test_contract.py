@@ -1,62 +1,50 @@
-"""Keys of the metadata contract: a document's own are renamed, and what a store gives back is never trusted blindly."""
+"""The metadata contract: a document's own keys are renamed, and what a store gives back is checked."""
 
-from types import ModuleType
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents import keys, window_fields
-from langchain_sentence_window.documents.keys import CONTRACT_KEYS
-from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, WINDOW_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings
 
 TEXT = "A card. A seat. A trial."
-RESERVED: list[dict[str, Any]] = [
-    {"window_spans": "x"},
-    {"window_spans": "0:5", "window_text": "EVIL!"},
-    *({key: "x"} for key in sorted(CONTRACT_KEYS - {"doc_id"})),
-    {"relevance_score": "high", "score": 0.5, "sentence_index": "7", "separator": "", "kind": True},
-]
+FORGED = dict.fromkeys(CONTRACT_KEYS - {"doc_id"}, "x")
 
 
-def keys_in_the_table_of(module: ModuleType) -> set[str]:
-    lines = str(module.__doc__).splitlines()
-    return {line.split("``")[1] for line in lines if line.startswith("``") and "  " in line}
+def test_the_documentation_lists_every_key_of_a_window() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts.md").read_text(encoding="utf-8")
+    table = page.partition("A window has the metadata of its document, and these keys:")[2].partition("\n\n| key")[2]
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    assert sorted(re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in rows))) == sorted(WINDOW_KEYS)
 
 
-def test_the_contract_names_every_key_in_its_tables() -> None:
-    assert keys_in_the_table_of(keys) == keys.SENTENCE_KEYS
-    assert keys_in_the_table_of(window_fields) == {field.key for field in window_fields.FIELDS} == keys.WINDOW_KEYS
-
-
-@pytest.mark.parametrize("own", RESERVED, ids=", ".join)
+@pytest.mark.parametrize(
+    "own",
+    [FORGED, {"window_spans": "0:5", "window_text": "EVIL!"}, {"score": 0.5, "sentence_index": "7", "kind": True}],
+    ids=["all", "inline", "others"],
+)
 async def test_keys_of_the_contract_in_a_document_are_renamed_and_never_obeyed(
     own: dict[str, Any], words: WordEmbeddings, way: Invoke
 ) -> None:
-    given = [
-        Document(page_content="An invoice. A page.", id="good"),
-        Document(page_content=TEXT, id="bad", metadata=dict(own)),
-    ]
+    documents = [Document("An invoice. A page.", id="good"), Document(TEXT, id="bad", metadata=dict(own))]
     store = FaissStore(words, neighbor_weights=(1,))
     retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, window=1)
-    await way(retriever, "add_documents", given)
-    assert given[1].metadata == own
+    await way(retriever, "add_documents", documents)
+    assert documents[1].metadata == own
     [found] = await way(retriever, "invoke", "seat", k=1)
     assert (found.page_content, found.metadata["doc_id"], found.metadata["sentences"]) == (TEXT, "bad", [0, 2])
     assert {key: found.metadata[f"source_{key}"] for key in own} == own
     assert "relevance_score" not in found.metadata
-    assert [each.page_content for each in await way(retriever, "get", ["good", "bad"])] == [
-        "An invoice. A page.",
-        TEXT,
-    ]
-    assert "bad" in str(retriever.explain("seat"))
-    for key, value in own.items():
-        kept = await way(retriever, "invoke", "seat", k=9, filter={f"source_{key}": value})
-        assert {each.metadata["doc_id"] for each in kept} == {"bad"}
+    assert [each.page_content for each in await way(retriever, "get", ["good", "bad"])] == ["An invoice. A page.", TEXT]
+    key, value = next(iter(own.items()))
+    kept = await way(retriever, "invoke", "seat", k=9, filter={f"source_{key}": value})
+    assert {each.metadata["doc_id"] for each in kept} == {"bad"}
 
 
 def carried(**own: Any) -> dict[str, Any]:
@@ -66,14 +54,14 @@ def carried(**own: Any) -> dict[str, Any]:
     return {key: value for key, value in made.metadata.items() if key not in CONTRACT_KEYS}
 
 
-def test_a_renamed_key_takes_no_other_ones_place() -> None:
+def test_a_renamed_key_replaces_no_other() -> None:
     assert carried(kind="report", source_kind="web") == {"source_kind": "web", "source_source_kind": "report"}
     assert carried(source_kind="web", kind="report") == {"source_kind": "web", "source_source_kind": "report"}
     assert carried(kind="web", source_kind="web") == {"source_kind": "web"}
     assert carried(kind=True, source_kind=1) == {"source_kind": 1, "source_source_kind": True}
 
 
-def test_a_document_names_itself_and_tells_where_it_was_cut_from() -> None:
+def test_the_name_and_the_place_of_a_document_are_read() -> None:
     assert carried(doc_id="a") == {}
     assert carried(doc_id=7) == {}
     assert carried(start_index=0, end_index=7) == {}
@@ -86,7 +74,7 @@ def test_a_document_names_itself_and_tells_where_it_was_cut_from() -> None:
     assert (made.metadata["doc_id"], made.metadata["source_doc_id"]) == ("b", "a")
 
 
-async def test_a_document_that_is_read_and_added_again_stays_as_it_is(words: WordEmbeddings, way: Invoke) -> None:
+async def test_a_document_that_is_read_and_added_again_is_unchanged(words: WordEmbeddings, way: Invoke) -> None:
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
     await way(retriever, "add_documents", [Document(page_content=TEXT, id="a", metadata={"kind": "report"})])
     first = await way(retriever, "get", ["a"])
@@ -95,66 +83,43 @@ async def test_a_document_that_is_read_and_added_again_stays_as_it_is(words: Wor
     assert await way(retriever, "get", ["a"]) == first
 
 
-NO_PLACES: list[Any] = ["x", None, [], -1]
-
-
-def sentence(**forged: Any) -> Document:
-    """The second sentence of a text as a store may give it back, with its window."""
-    made = SentenceSplitter(inline_window=1).split_documents([Document(page_content=TEXT, id="a")])
-    return made[1].model_copy(update={"metadata": made[1].metadata | forged})
+def read(**forged: Any) -> list[Document]:
+    """The windows of a store that gives back the second sentence of a text with other metadata."""
+    [first, second, third] = SentenceSplitter(inline_window=1).split_documents([Document(TEXT, id="a")])
+    store = FaissStore(WordEmbeddings())
+    store.add_documents([first, second.model_copy(update={"metadata": second.metadata | forged}), third])
+    return SentenceWindowRetriever(vectorstore=store, k=1, fetch_k=1, window=1, lexical_weight=0).invoke("seat")
 
 
 @pytest.mark.parametrize(
     "forged",
     [
-        *({"sentence_index": value} for value in NO_PLACES),
-        *({"section_end": value} for value in NO_PLACES),
-        *({"start_index": value} for value in (float("nan"), float("inf"), 8.5, 10**30, True, 99)),
-        *({"sentence_index": 3}, {"section_start": 2}, {"section_end": 1}),
-        *({"doc_id": None}, {"doc_id": 7}, {"heading": 7}, {"separator": 7}),
-        *(
-            {"window_spans": value}
-            for value in ("x", "", 7, None, "0:5", "0:x", "-8:1 0:7 8:16", "-8:-1 0:7 8:99", "-8:-1 1:7 8:16")
-        ),
-        *({"window_spans": "-8:-1 0:7 0:16"}, {"window_spans": "-9:-1 0:7 8:16"}, {"window_spans": "0:7:9"}),
-        *({"window_spans": "-8:-1 0:7 8:16 16:16"}, {"window_spans": "-8:-8 -8:-1 0:7 8:16"}),
-        *({"window_text": value} for value in (None, 7, "EVIL!", "EVIL EVIL EVIL EVIL EVIL")),
-        {"window_separator": 7},
+        *({"sentence_index": value} for value in ("x", None, -1, 3, "x" * 10_000)),
+        *({"start_index": value} for value in (8.5, 10**30, True, 99)),
+        *({"section_start": 2}, {"section_end": 1}, {"section_end": "x"}),
+        *({"doc_id": 7}, {"heading": 7}, {"separator": 7}, {"window_separator": 7}),
+        *({"pieces_start": low, "pieces_end": high} for low, high in ((0, 1), (1, 99), (2, 1), (-1, 3))),
+        *({"lead_in": value} for value in (1, 2, "x")),
+        *({"window_spans": value} for value in ("x", "", 7, "0:5", "0:x", "-8:1 0:7 8:16", "-8:-1 1:7 8:16")),
+        *({"window_spans": value} for value in ("-8:-1 0:7 0:16", "0:7:9", "-8:-8 -8:-1 0:7 8:16")),
+        *({"window_text": value} for value in (7, "EVIL!", "EVIL EVIL EVIL EVIL EVIL")),
     ],
-    ids=str,
+    ids=lambda forged: str(forged)[:40],
 )
-def test_a_row_that_cannot_be_true_names_its_document_and_the_cure(forged: dict[str, Any]) -> None:
-    with pytest.raises(IncompleteWindowError) as caught:
-        read_sentence(sentence(**forged))
-    message = str(caught.value)
-    assert repr(forged.get("doc_id", "a")) in message
-    assert "delete that document and add it again" in message
-
-
-def test_a_value_in_a_message_is_cut() -> None:
-    with pytest.raises(IncompleteWindowError) as caught:
-        read_sentence(sentence(sentence_index="x" * 10_000))
-    assert len(str(caught.value)) < 400
+def test_an_invalid_row_of_a_store_names_its_document_and_the_cure(forged: dict[str, Any]) -> None:
+    with pytest.raises(IncompleteWindowError, match="delete that document and add it again") as caught:
+        read(**forged)
+    assert repr(forged.get("doc_id", "a")) in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 def test_numbers_that_a_store_gives_back_as_floats_or_strings_are_read() -> None:
-    read = read_sentence(sentence(sentence_index=1.0, start_index="8"))
-    assert (read.index, read.start, read.end) == (1, 8, 15)
-    assert [each.text for each in read.window] == ["A card.", "A seat.", "A trial."]
-    assert read == read_sentence(sentence())
+    def places(**forged: Any) -> list[Any]:
+        [window] = read(**forged)
+        return [window.page_content, *(window.metadata[key] for key in ("sentences", "sentence_spans", "window_id"))]
 
-
-def test_what_a_store_has_under_keys_of_windows_does_not_come_out() -> None:
-    read = read_sentence(sentence(relevance_score="high", score="x", hits="x", page=3))
-    assert read.source == {"page": 3}
-
-
-def test_a_document_that_is_read_edited_and_added_again_keeps_its_metadata(words: WordEmbeddings) -> None:
-    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
-    retriever.add_documents([Document(page_content="\n\nA refund.", id="a", metadata={"lang": "en"})])
-    keys = {"doc_id", "start_index", "end_index", "lang"}
-    for _ in range(3):
-        (found,) = retriever.get(["a"])
-        assert set(found.metadata) == keys
-        retriever.add_documents([found.model_copy(update={"page_content": f"{found.page_content} A card."})])
-    assert retriever.get(["a"])[0].page_content == "A refund. A card. A card. A card."
+    assert places()[:2] == [TEXT, [0, 2]]
+    assert places(sentence_index=1.0, start_index="8") == places()
+    [window] = read(relevance_score="high", also_in="x", kept="yes")  # keys of windows are never taken from a store
+    assert window.metadata["kept"] == "yes"
+    assert window.metadata.keys().isdisjoint({"relevance_score", "also_in"})

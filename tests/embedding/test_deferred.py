@@ -1,3 +1,5 @@
+"""`DeferredEmbeddings`: an embedder that is loaded on first use."""
+
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ def index(tmp_path: Path, words: WordEmbeddings) -> Path:
     return tmp_path / "index"
 
 
-def test_nothing_is_loaded_to_list_read_delete_and_copy(index: Path, tmp_path: Path) -> None:
+def test_documents_are_listed_read_deleted_and_copied_without_an_embedder(index: Path, tmp_path: Path) -> None:
     with FaissStore.open(index, DeferredEmbeddings()) as store:
         retriever = SentenceWindowRetriever(vectorstore=store)
         assert [each.doc_id for each in retriever.documents()] == ["a", "b"]
@@ -33,7 +35,7 @@ def test_nothing_is_loaded_to_list_read_delete_and_copy(index: Path, tmp_path: P
                 call()
 
 
-def test_the_embedder_is_loaded_once_and_when_it_is_needed(index: Path) -> None:
+def test_the_embedder_is_loaded_once_on_first_use(index: Path) -> None:
     loaded: list[WordEmbeddings] = []
 
     def load() -> WordEmbeddings:
@@ -52,7 +54,7 @@ def test_the_embedder_is_loaded_once_and_when_it_is_needed(index: Path) -> None:
         assert "invoice" in SentenceWindowRetriever(vectorstore=store).invoke("invoice", k=1)[0].page_content
 
 
-def test_another_embedder_is_found_out(index: Path) -> None:
+def test_another_embedder_is_detected(index: Path) -> None:
     with FaissStore.open(index, DeferredEmbeddings(ReversedEmbeddings)) as store:
         retriever = SentenceWindowRetriever(vectorstore=store)
         for call in (lambda: retriever.invoke("refund"), lambda: retriever.add_documents([document("A trial.", "c")])):

@@ -1,4 +1,4 @@
-"""Test what is put before a sentence when it is embedded, and that it goes nowhere else."""
+"""The context that is embedded before a sentence, and appears nowhere else."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document
 
@@ -21,9 +21,7 @@ def about(source: Document, sentence: Document) -> str:
     return f"{source.metadata['doc_id']} {sentence.metadata['sentence_index']}" if is_card else ""
 
 
-async def test_headings_and_a_line_of_ones_own_are_embedded_and_go_nowhere_else(
-    words: WordEmbeddings, way: Invoke
-) -> None:
+async def test_headings_and_own_lines_are_embedded_and_appear_nowhere_else(words: WordEmbeddings, way: Invoke) -> None:
     given, store = document(TEXT), FaissStore(words, neighbor_weights=(1,))
     retriever = SentenceWindowRetriever(vectorstore=store, situate=about, lexical_weight=0, ranking=None)
     await way(retriever, "add_documents", [given])
@@ -43,10 +41,10 @@ async def test_headings_and_a_line_of_ones_own_are_embedded_and_go_nowhere_else(
         (3, 3, "## Annual"),
         (4, 4, "A card."),
     }
-    assert found[0].metadata["sentences"] == [4, 4]  # under "Annual", though both say the same
-    by_words = store.lexical_search("annual", k=9)  # headings lead by words to what stands under them
+    assert found[0].metadata["sentences"] == [4, 4]  # the one under "Annual"
+    by_words = store.lexical_search("annual", k=9)  # the words of a heading find the sentences under it
     assert {each.page_content for each, _ in by_words} == {"## Annual", "A card."}
-    assert store.lexical_search("2", k=9) == []  # a line of one's own doesn't
+    assert store.lexical_search("2", k=9) == []
     assert not any("a 2" in str(each) for each in store.similarity_search("card", k=9))
 
 
@@ -59,7 +57,7 @@ async def test_headings_can_be_left_out(words: WordEmbeddings, way: Invoke) -> N
 TALK = "Anna B: Hello there. A card is lost.\nBob: Which one? It had a seat.\nAnna B: A card. A seat."
 
 
-async def test_what_a_speaker_goes_on_to_say_is_embedded_with_the_name(words: WordEmbeddings, way: Invoke) -> None:
+async def test_later_sentences_of_a_message_are_embedded_with_the_speaker(words: WordEmbeddings, way: Invoke) -> None:
     store = FaissStore(words, neighbor_weights=(1,))
     retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, ranking=None)
     await way(retriever, "add_documents", [document(TALK)])
@@ -76,7 +74,7 @@ async def test_what_a_speaker_goes_on_to_say_is_embedded_with_the_name(words: Wo
     assert found.metadata["lead_ins"][0]["text"] == "Bob:"
 
 
-async def test_a_long_name_is_cut_and_leaves_room_for_a_line(words: WordEmbeddings, way: Invoke) -> None:
+async def test_a_long_name_is_shortened_to_leave_room_for_a_line(words: WordEmbeddings, way: Invoke) -> None:
     name = "亜" * 30  # each counts as three characters of ASCII
     text = f"# {'標' * 50}\n\n{name}: Hello. A card.\nBob: Yes. No.\n{name}: Well. Good."
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), situate=lambda *_: "card " * 99)
@@ -87,7 +85,7 @@ async def test_a_long_name_is_cut_and_leaves_room_for_a_line(words: WordEmbeddin
     assert said.partition(":")[0] == f"{name[:18]}…"
 
 
-async def test_only_what_is_under_a_changed_heading_is_embedded_again(
+async def test_only_sentences_under_a_changed_heading_are_embedded_again(
     words: WordEmbeddings, way: Invoke, tmp_path: Path
 ) -> None:
     SentenceWindowRetriever.from_documents([document(TEXT)], words, path=tmp_path)
@@ -99,7 +97,7 @@ async def test_only_what_is_under_a_changed_heading_is_embedded_again(
     assert words.embedded == ["Refunds > Monthly\n## Monthly", "Refunds > Monthly\nA card."]
 
 
-async def test_a_line_that_is_no_string_is_an_error_and_nothing_is_stored(words: WordEmbeddings, way: Invoke) -> None:
+async def test_a_line_that_is_not_a_string_is_refused_and_nothing_is_stored(words: WordEmbeddings, way: Invoke) -> None:
     def nothing(source: Document, sentence: Document) -> str:
         return None  # type: ignore[return-value]
 
@@ -111,26 +109,12 @@ async def test_a_line_that_is_no_string_is_an_error_and_nothing_is_stored(words:
 
 
 async def test_situating_does_not_block_the_loop(words: WordEmbeddings) -> None:
-    ticks, asked = 0, threading.Event()
+    loop, ticked = asyncio.get_running_loop(), threading.Event()
 
-    def slow(source: Document, sentence: Document) -> str:
-        assert asked.wait(PATIENCE)
+    def situate(source: Document, sentence: Document) -> str:
+        loop.call_soon_threadsafe(ticked.set)
+        assert ticked.wait(PATIENCE)  # in the loop's own thread, it would never be set
         return ""
 
-    async def tick() -> None:
-        nonlocal ticks
-        while ticks < 20:
-            await asyncio.sleep(0)
-            ticks += 1
-        asked.set()
-
-    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), situate=slow)
-    await asyncio.gather(retriever.aadd_documents([document(TEXT)]), tick())
-    assert ticks == 20
-
-
-def test_a_store_takes_a_context_for_each_sentence(words: WordEmbeddings) -> None:
-    store = FaissStore(words)
-    with pytest.raises(InvalidInputError, match="got 1 contexts for 2 documents"):
-        store.replace_documents([document("A card.", "a"), document("A seat.", "b")], [], contexts=["refund "])
-    assert len(store) == 0
+    retriever = SentenceWindowRetriever(vectorstore=FaissStore(words), situate=situate)
+    await retriever.aadd_documents([document(TEXT)])

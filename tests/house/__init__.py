@@ -1,1 +1,1 @@
-"""Checks of the house, which `make check` runs: the package's size and shape, and what the guides say of both."""
+"""Checks that `make check` runs: size and imports of both packages, and that docs and workflows agree with the code."""

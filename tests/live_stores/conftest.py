@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,11 @@ def postgres(postgres_url: str) -> Iterator[Any]:
     engine = PGEngine.from_connection_string(postgres_url)
     yield engine
     asyncio.run(engine.close())
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stores")
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,10 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
-from langchain_core.documents import Document
+import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
@@ -175,9 +175,105 @@ def vacuum(store: Any) -> None:
     store._engine._run_as_sync(clear())
 
 
-def of_tenant(tenant: str) -> Callable[[Document], bool]:
-    """A filter for stores that take a function."""
-    return lambda document: document.metadata["tenant"] == tenant
+# Filters of tenants
+
+
+def _mapping(tenant: str) -> Any:
+    return {"tenant": tenant}
+
+
+def _qdrant_filter(tenant: str) -> Any:
+    from qdrant_client.models import FieldCondition, Filter, MatchValue
+
+    return Filter(must=[FieldCondition(key="metadata.tenant", match=MatchValue(value=tenant))])
+
+
+def _qdrant_any() -> Any:
+    from qdrant_client.models import Filter
+
+    return Filter()
+
+
+def _redis_filter(tenant: str) -> Any:
+    from redisvl.query.filter import Tag
+
+    return Tag("tenant") == tenant
+
+
+def _redis_any() -> Any:
+    from redisvl.query.filter import Tag
+
+    return Tag("tenant") != "nobody"
+
+
+def _weaviate_filter(tenant: str) -> Any:
+    from weaviate.classes.query import Filter
+
+    return Filter.by_property("tenant").equal(tenant)
+
+
+def _weaviate_any() -> Any:
+    from weaviate.classes.query import Filter
+
+    return Filter.by_property("tenant").not_equal("nobody")
+
+
+class StoreCase(NamedTuple):
+    """A kind of store.
+
+    Attributes:
+        make: Makes an empty store.
+        tenant: Makes the filter of a tenant.
+        anything: Makes a filter that matches every document.
+        fixture: The fixture of its server; ``None`` for a store in memory.
+        many: Sentences of the largest document in the conformance suite.
+    """
+
+    make: Callable[..., VectorStore]
+    tenant: Callable[[str], Any]
+    anything: Callable[[], Any]
+    fixture: str | None
+    many: int = 10_000
+
+    def maker(self, request: pytest.FixtureRequest) -> MakeStore:
+        """Return a function that makes an empty store for an embedder."""
+        if self.fixture is None:
+            return self.make
+        server = request.getfixturevalue(self.fixture)
+        if self.fixture == "folder":
+            server /= uuid4().hex
+            server.mkdir()
+        return lambda embedding: self.make(embedding, server)
+
+
+CASES = {
+    "FAISS": StoreCase(community_faiss, _mapping, lambda: {"tenant": {"$neq": "nobody"}}, None),
+    "Chroma": StoreCase(chroma, _mapping, lambda: {"tenant": {"$ne": "nobody"}}, "folder"),
+    "Qdrant": StoreCase(qdrant, _qdrant_filter, _qdrant_any, None),
+    "Milvus": StoreCase(milvus, lambda tenant: f'tenant == "{tenant}"', lambda: 'tenant != "nobody"', "folder"),
+    "PostgreSQL": StoreCase(postgres, _mapping, lambda: {"tenant": {"$ne": "nobody"}}, "postgres"),
+    "LanceDB": StoreCase(lancedb, _mapping, lambda: {"tenant": {"$ne": "nobody"}}, "folder"),
+    "MariaDB": StoreCase(mariadb, _mapping, lambda: {"tenant": {"$ne": "nobody"}}, "mariadb"),
+    "Redis": StoreCase(redis, _redis_filter, _redis_any, "redis_socket"),
+    # Their clients talk to servers of ours, as the real ones don't start here.
+    "Elasticsearch": StoreCase(
+        elasticsearch,
+        lambda tenant: [{"term": {"metadata.tenant.keyword": tenant}}],
+        lambda: [{"bool": {"must_not": [{"term": {"metadata.tenant.keyword": "nobody"}}]}}],
+        "elasticsearch",
+        2_000,
+    ),
+    "MongoDB": StoreCase(
+        mongodb,
+        lambda tenant: {"tenant": {"$eq": tenant}},
+        lambda: {"tenant": {"$in": ["mine", "theirs"]}},
+        "mongodb",
+        2_000,
+    ),
+    "Pinecone": StoreCase(pinecone, _mapping, lambda: {"tenant": {"$ne": "nobody"}}, "pinecone_url", 2_000),
+    "Weaviate": StoreCase(weaviate, _weaviate_filter, _weaviate_any, "weaviate", 2_000),
+}
+"""The stores that the conformance suite and the tests of tenants run on."""
 
 
 def _made(store: Any) -> VectorStore:

@@ -1,4 +1,4 @@
-"""Test what Elasticsearch is asked, and its async store."""
+"""The requests that Elasticsearch gets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,6 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.errors import InvalidInputError
 from tests.live_stores.wire.elasticsearch import Elasticsearch
 from tests.live_stores.wire.http import serving
 from tests.toys import WordEmbeddings
@@ -44,7 +43,7 @@ def retriever(url: str, words: WordEmbeddings) -> Iterator[SentenceWindowRetriev
 def test_a_query_asks_for_more_candidates_than_documents_and_reads_around_them_at_once(
     server: Elasticsearch, retriever: SentenceWindowRetriever
 ) -> None:
-    assert retriever.invoke("refund") == []  # nothing is there, not even the index
+    assert retriever.invoke("refund") == []  # there is no index yet
     retriever.add_documents(SOURCES)
     server.requests.clear()
     tenant = [{"term": {"metadata.tenant.keyword": "acme"}}]
@@ -71,29 +70,6 @@ def test_a_custom_query_is_still_asked(retriever: SentenceWindowRetriever) -> No
 
 def test_headings_that_look_like_dates_are_text(server: Elasticsearch, retriever: SentenceWindowRetriever) -> None:
     retriever.add_documents(SOURCES[:1])
-    retriever.add_documents(SOURCES[1:])  # its heading would be refused by a field of dates
+    retriever.add_documents(SOURCES[1:])  # a field of dates would refuse its heading
     ((index),) = server.indices.values()
     assert index.types["heading"] == "text"
-
-
-async def test_the_async_store_works_with_async_methods_alone(url: str, words: WordEmbeddings) -> None:
-    from elasticsearch import AsyncElasticsearch
-    from langchain_elasticsearch import AsyncElasticsearchStore
-
-    async with AsyncElasticsearch(url) as client:
-        store = AsyncElasticsearchStore(f"i{uuid4().hex}", embedding=words, client=client)
-        retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0)
-        await retriever.aadd_documents(SOURCES)
-        await retriever.aadd_documents(SOURCES)
-        (window,) = await retriever.ainvoke("refund", k=1, window=1)
-        assert window.page_content == "# 2024-05-01\n\nA refund is paid. A seat is not."
-        assert sorted(each.doc_id for each in await retriever.adocuments()) == ["a", "b"]
-        assert await retriever.adelete(["a"])
-        assert [each.doc_id for each in await retriever.adocuments()] == ["b"]
-        tenant = [{"term": {"metadata.tenant.keyword": "umbra"}}]
-        assert [each.page_content for each in await retriever.ainvoke("card", filter=tenant, window=(1, 1))] == [
-            "# Cards\n\nA card is sent."
-        ]
-        for ask in (lambda: retriever.invoke("refund"), lambda: retriever.add_documents(SOURCES), retriever.documents):
-            with pytest.raises(InvalidInputError, match="works with async methods alone, such as ainvoke"):
-                ask()

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.live_stores import makers
 from tests.toys import WordEmbeddings, document
 

@@ -1,6 +1,5 @@
-"""Filters and lists of LanceDB, MariaDB and Redis: what a filter means there, and that it can't be broken out of."""
+"""Filters and lists of LanceDB, MariaDB and Redis: what a filter means there, and that no value escapes from it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,9 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.adapters.json_text import JsonTextAdapter
-from langchain_sentence_window.adapters.matchers import matcher
-from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from tests.adapters.test_json_text import FILTERS, METADATA
-from tests.adapters.test_of_documents import WANTED, check_finds_only
+from tests.filter_model import matches
 from tests.live_stores import makers
 from tests.toys import WordEmbeddings
 
@@ -66,24 +61,18 @@ def test_a_filter_lets_through_its_tenant_alone(empty: Callable[[Any], VectorSto
         retriever.invoke("refund", filter="tenant = 'acme'")
 
 
-def test_sql_lets_through_what_the_filter_does(empty: Callable[[Any], VectorStore], words: WordEmbeddings) -> None:
-    adapter = adapter_of(empty(words))
-    assert isinstance(adapter, JsonTextAdapter)
-    run(adapter.put(BLOCKING, [Document("A card.", id="0", metadata={})]))
+def test_sql_finds_what_the_filter_matches(empty: Callable[[Any], VectorStore], words: WordEmbeddings) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=empty(words), lexical_weight=0, ranking=None, names=False, window=0)
 
     @given(st.lists(METADATA, min_size=1, max_size=3), FILTERS)
     @settings(max_examples=20, suppress_health_check=list(HealthCheck))
     def check(metadata: list[dict[str, Any]], filter: dict[str, Any]) -> None:
-        held = [Document("A card.", id=f"{n}", metadata=each) for n, each in enumerate(metadata)]
-        run(adapter.remove(BLOCKING, ["0", "1", "2"]))
-        run(adapter.put(BLOCKING, held))
-        expected = {each.id for each in held if matcher(filter)(each.metadata)}
-        assert {each.id for each in run(adapter.list_sentences(BLOCKING, filter))} == expected
-        found = run(adapter.search(BLOCKING, "card", {"k": 3, "filter": filter}))
-        assert {each.id for each, _ in found} == expected
-        assert {each.id: json.dumps(each.metadata) for each, _ in found}.items() <= {
-            each.id: json.dumps(each.metadata) for each in held
-        }.items()
+        held = [Document(f"A card {n}.", metadata=each | {"doc_id": f"{n}"}) for n, each in enumerate(metadata)]
+        retriever.delete(["0", "1", "2"])
+        retriever.add_documents(held)
+        expected = {each.metadata["doc_id"] for each in held if matches(each.metadata, filter)}
+        assert {each.doc_id for each in retriever.documents(filter)} == expected
+        assert {each.metadata["doc_id"] for each in retriever.invoke("card", filter=filter)} == expected
 
     check()
 
@@ -102,27 +91,13 @@ def test_a_table_of_lancedb_shows_what_others_write(tmp_path: Path, words: WordE
         assert {each.page_content for each in ours.invoke("card", k=9, window=(3, 3))} == {text}
 
 
-def test_mariadb_takes_all_metadata_but_lone_surrogates(mariadb: Any, words: WordEmbeddings) -> None:
+def test_mariadb_holds_json_metadata(mariadb: Any, words: WordEmbeddings) -> None:
     retriever = SentenceWindowRetriever(vectorstore=makers.mariadb(words, mariadb), lexical_weight=0)
-    own = {"nul\0": "\0", "large": 2**70}
-    with pytest.warns(SentenceWindowWarning, match="can't hold it: 'odd'; "):
-        retriever.add_documents([Document("A card\0.", id="a", metadata={**own, "odd": "\ud800"})])
+    own = {"nul\0": "\0", "none": None}
+    with pytest.warns(SentenceWindowWarning, match="can't hold it: 'large', 'odd'; "):
+        retriever.add_documents([Document("A card\0.", id="a", metadata={**own, "large": 2**70, "odd": "\ud800"})])
     (window,) = retriever.invoke("card", k=1)
     assert (window.page_content, {key: window.metadata[key] for key in own}) == ("A card\0.", own)
-
-
-@WANTED
-async def test_only_sentences_of_the_documents_are_found(
-    empty: Callable[[Any], VectorStore], wanted: list[str], words: WordEmbeddings
-) -> None:
-    await check_finds_only(empty(words), wanted)
-
-
-@WANTED
-async def test_redis_finds_only_sentences_of_the_documents(
-    redis_socket: str, wanted: list[str], words: WordEmbeddings
-) -> None:
-    await check_finds_only(makers.redis(words, redis_socket), wanted)
 
 
 def test_redis_lists_more_than_a_page_and_keeps_metadata_that_its_fields_cannot(

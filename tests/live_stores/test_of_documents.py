@@ -1,36 +1,43 @@
-"""Filters for single documents, in the form of other vector stores."""
+"""Each store finds only sentences of documents that a filter of the store names."""
 
-from collections.abc import Callable
+from typing import Any
 
 import pytest
-from langchain_core.vectorstores import VectorStore
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
-from tests.adapters.test_of_documents import WANTED, check_finds_only
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.stores import IO, StoreAdapter, adapter_of
+from tests.live_stores.makers import CASES
 from tests.toys import WordEmbeddings
 
-
-def chroma(words: WordEmbeddings) -> VectorStore:
-    from langchain_chroma import Chroma
-
-    store: VectorStore = Chroma(collection_name="of_documents", embedding_function=words)
-    return store
+NAMES = ["a", "b.md", "path/c d", 'quote "q"']
 
 
-def qdrant(words: WordEmbeddings) -> VectorStore:
-    from langchain_qdrant import QdrantVectorStore
-    from qdrant_client import QdrantClient
-    from qdrant_client.models import Distance, VectorParams
-
-    client = QdrantClient(":memory:")
-    size = len(words.embed_query("a"))
-    client.create_collection("texts", vectors_config=VectorParams(size=size, distance=Distance.COSINE))
-    store: VectorStore = QdrantVectorStore(client, "texts", words)
-    return store
-
-
-@pytest.mark.parametrize("make", [chroma, qdrant])
-@WANTED
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("MongoDB", "Weaviate")])
 async def test_only_sentences_of_the_documents_are_found(
-    make: Callable[[WordEmbeddings], VectorStore], wanted: list[str], words: WordEmbeddings
+    name: str, request: pytest.FixtureRequest, words: WordEmbeddings
 ) -> None:
-    await check_finds_only(make(words), wanted)
+    await check_finds_only(CASES[name].maker(request)(words), escapes=name != "Milvus")
+
+
+@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
+async def test_our_store_and_the_one_in_memory(make: Any, words: WordEmbeddings) -> None:
+    await check_finds_only(make(words))
+
+
+async def check_finds_only(store: VectorStore, *, escapes: bool = True) -> None:
+    SentenceWindowRetriever(vectorstore=store).add_documents([Document("Cats eat fish.", id=name) for name in NAMES])
+    adapter = adapter_of(store)
+    for wanted in (["a"], ["b.md", "path/c d"], ['quote "q"', "a", "absent"]):
+        of_documents = adapter.of_documents(wanted)
+        if of_documents is None:
+            assert not escapes
+            assert NAMES[3] in wanted
+            continue
+        found = await adapter.search(IO(), "cats", {"k": 10, adapter.filter_name: adapter.join([of_documents])})
+        assert sorted(adapter.read(document).doc_id for document, _ in found) == sorted(set(wanted) & set(NAMES))
+
+
+def test_an_unknown_store_gets_no_filter(words: WordEmbeddings) -> None:
+    assert StoreAdapter(InMemoryVectorStore(words)).of_documents(["a"]) is None

@@ -10,10 +10,8 @@ from langchain_postgres import Column, PGEngine, PGVectorStore
 from langchain_postgres.v2.indexes import DistanceStrategy, HNSWQueryOptions
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
-from langchain_sentence_window.distributed import BulkWriter
 from langchain_sentence_window.documents.keys import sentence_id
+from langchain_sentence_window.stores import IO, adapter_of
 from tests.live_stores import makers
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -45,19 +43,19 @@ def test_they_find_the_same(postgres: Any, words: WordEmbeddings, distance: Dist
     store = made(
         postgres, words, distance, f"Queries of {distance.name}", content_column="The text", id_column="the id"
     )
-    adapter = PGVectorStoreAdapter(store)
+    adapter = adapter_of(store)
     for within in FILTERS:
         for k in (1, 5, 50):
             own = store.similarity_search_with_score("refund card", k=k, filter=within)
-            found = run(adapter.search(BLOCKING, "refund card", {"k": k, "filter": within}))
+            found = asyncio.run(adapter.search(IO(), "refund card", {"k": k, "filter": within}))
             sign = 1 if distance is DistanceStrategy.INNER_PRODUCT else -1
             assert [document for document, _ in found] == [document for document, _ in own] != []
             assert [sign * score for _, score in found] == pytest.approx([score for _, score in own])
     ids = [str(each.id) for each in documents()]
-    got = run(adapter.select(BLOCKING, [*ids, ids[0], sentence_id("never", 0)], None))
+    got = asyncio.run(adapter.select(IO(), [*ids, ids[0], sentence_id("never", 0)], None))
     assert got is not None
     assert sorted(got, key=str) == sorted(store.get_by_ids(ids), key=str)
-    assert run(adapter.select(BLOCKING, [], None)) == []
+    assert asyncio.run(adapter.select(IO(), [], None)) == []
 
 
 @pytest.mark.parametrize("within", [None, {"tenant": "a"}])
@@ -69,12 +67,14 @@ def test_the_index_is_searched_with_the_stores_options_alone(
     store: Any = makers.postgres(words, engine, index=False)
     text = " ".join(f"The {VOCABULARY[at % 5]} of number {at} came." for at in range(300))
     sentences = SentenceSplitter().split_documents([Document(text, id="a", metadata={"tenant": "a"})])
-    with BulkWriter(store) as writer:
-        writer.write(sentences, np.random.default_rng(1).standard_normal((len(sentences), 11)))
+    vectors = np.random.default_rng(1).standard_normal((len(sentences), 11)).tolist()
+    texts, metadata = [each.page_content for each in sentences], [each.metadata for each in sentences]
+    store.add_embeddings(texts, vectors, metadata, [each.id for each in sentences])
+    makers.index_vectors(store)
     store._PGVectorStore__vs.index_query_options = HNSWQueryOptions(ef_search=90)
     try:
         # Without the options, the index gives 40.
-        found = run(PGVectorStoreAdapter(store).search(BLOCKING, "refund", {"k": 200, "filter": within}))
+        found = asyncio.run(adapter_of(store).search(IO(), "refund", {"k": 200, "filter": within}))
         assert [document.id for document, _ in found] == [
             document.id for document, _ in store.similarity_search_with_score("refund", k=200, filter=within)
         ]
@@ -90,9 +90,9 @@ def test_the_index_is_searched_with_the_stores_options_alone(
 
 
 def test_metadata_of_one_answer_is_not_that_of_another(postgres: Any, words: WordEmbeddings) -> None:
-    adapter = PGVectorStoreAdapter(made(postgres, words, DistanceStrategy.COSINE_DISTANCE, "own_metadata"))
+    adapter = adapter_of(made(postgres, words, DistanceStrategy.COSINE_DISTANCE, "own_metadata"))
     for _ in range(2):
-        ((document, _),) = run(adapter.search(BLOCKING, VOCABULARY[0], {"k": 1}))
+        ((document, _),) = asyncio.run(adapter.search(IO(), VOCABULARY[0], {"k": 1}))
         assert document.metadata == {"tenant": "a", "list": [1, {"b": None}]}
         document.metadata["list"].clear()
 
@@ -104,5 +104,5 @@ def test_a_store_that_searches_otherwise_searches_itself(postgres: Any, words: W
 
     store: Any = makers.postgres(words, postgres)
     store.__class__ = Own
-    ((document, _),) = run(PGVectorStoreAdapter(store).search(BLOCKING, "refund", {"k": 1}))
+    ((document, _),) = asyncio.run(adapter_of(store).search(IO(), "refund", {"k": 1}))
     assert document.page_content == "Mine."

@@ -1,53 +1,28 @@
-"""The conformance suite on other stores, the real ones; ``make test-stores`` runs it."""
+"""The conformance suite on other stores; ``make test-stores`` runs it."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.testing import MakeStore, SentenceWindowStoreTests
-from tests.live_stores import makers
+from tests.live_stores.makers import CASES, StoreCase, vacuum
 
 
-class TestCommunityFaiss(SentenceWindowStoreTests):
-    @pytest.fixture
-    def make_store(self) -> MakeStore:
-        return makers.community_faiss
+class TestStores(SentenceWindowStoreTests):
+    case: StoreCase
 
-
-class TestChroma(SentenceWindowStoreTests):
-    @pytest.fixture
-    def make_store(self, tmp_path: Path) -> MakeStore:
-        return lambda embedding: makers.chroma(embedding, tmp_path)
-
-
-class TestQdrant(SentenceWindowStoreTests):
-    @pytest.fixture
-    def make_store(self) -> MakeStore:
-        return makers.qdrant
+    @pytest.fixture(params=CASES)
+    def make_store(self, request: pytest.FixtureRequest) -> MakeStore:
+        self.case = CASES[request.param]
+        self.many = self.case.many
+        return self.case.maker(request)
 
     def tenant_filter(self, tenant: str) -> Any:
-        from qdrant_client.models import FieldCondition, Filter, MatchValue
-
-        return Filter(must=[FieldCondition(key="metadata.tenant", match=MatchValue(value=tenant))])
-
-
-class TestMilvus(SentenceWindowStoreTests):
-    @pytest.fixture
-    def make_store(self, tmp_path: Path) -> MakeStore:
-        return lambda embedding: makers.milvus(embedding, tmp_path)
-
-    def tenant_filter(self, tenant: str) -> Any:
-        return f'tenant == "{tenant}"'
-
-
-class TestPostgres(SentenceWindowStoreTests):
-    @pytest.fixture
-    def make_store(self, postgres: Any) -> MakeStore:
-        return lambda embedding: makers.postgres(embedding, postgres)
+        return self.case.tenant(tenant)
 
     def settle(self, store: VectorStore) -> None:
-        # Until deleted rows are vacuumed away, which PostgreSQL does about once a minute, an HNSW index finds
-        # them first and returns fewer others.
-        makers.vacuum(store)
+        # Until deleted rows are vacuumed away, which PostgreSQL does about once a minute, an HNSW index finds them
+        # first and returns fewer others.
+        if self.case is CASES["PostgreSQL"]:
+            vacuum(store)

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates, DocumentFrequency
+from langchain_sentence_window.ranking.questions import needs_of
+from langchain_sentence_window.ranking.signals import CandidateFacts
 
 Sections = Sequence[Sequence[str]]
 
@@ -50,6 +52,10 @@ def candidates_of(
         kinds=[(kinds or {}).get(key, "") for key in found],
         document_frequency=document_frequency,
     )
+
+
+def facts(query: str, candidates: Candidates) -> CandidateFacts:
+    return CandidateFacts(query, candidates, needs_of(query))
 
 
 def taken(candidates: Candidates, order: Sequence[int]) -> Candidates:

@@ -1,11 +1,8 @@
 """Names of documents in questions: rules worked out by hand, and what holds for any question."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from langchain_sentence_window.ranking.names import (
     MAX_NAMED,
@@ -16,7 +13,6 @@ from langchain_sentence_window.ranking.names import (
     name_keys,
     read_question,
 )
-from langchain_sentence_window.ranking.words import tokens_of
 
 DOCUMENTS = {
     "zebra": ("Zebra Lease", "zebra_2020.md", "zebra_2020", "contracts"),
@@ -33,11 +29,6 @@ LETTERS = {
     "we": ("Offer letter - Westland.md", "Offer letter - Westland", "Letters"),
 }
 REPORTS = {str(year): ("reports", f"PINEGROVE_{year}_10K.pdf", f"PINEGROVE_{year}_10K") for year in range(2018, 2024)}
-
-texts = st.text(max_size=200) | st.lists(
-    st.sampled_from(["Zebra", "the", "pays", "Motorola,", "in", "Lease;", "?", "2020", "lease.md", "and what"]),
-    max_size=30,
-).map(" ".join)
 
 
 def naming(query: str, documents: Mapping[str, Sequence[str]] = DOCUMENTS) -> Naming | None:
@@ -92,14 +83,9 @@ def test_a_whole_name_or_a_part_of_it_names_its_document(
         "?",
     ],
 )
-def test_what_names_nothing(query: str) -> None:
+def test_questions_that_name_no_document(query: str) -> None:
     documents = DOCUMENTS | {str(number): ("contracts",) for number in range(MAX_NAMED)}
     assert not named(query, documents)
-
-
-def test_a_word_next_to_an_abbreviation_is_a_name() -> None:
-    assert named("How many US prizes did Kenny win in FY22?") == ["kenny"]
-    assert named("How many prizes did Kenny, Paul or Anna win?") == ["kenny"]
 
 
 def test_the_longest_name_counts() -> None:
@@ -135,7 +121,7 @@ def test_a_name_that_many_documents_share_names_none() -> None:
         ("How long is the notice of a clerk in the South?", []),
     ],
 )
-def test_letters_are_told_apart_by_country(query: str, doc_ids: list[str]) -> None:
+def test_letters_are_distinguished_by_country(query: str, doc_ids: list[str]) -> None:
     assert named(query, LETTERS) == doc_ids
 
 
@@ -150,7 +136,7 @@ def test_letters_are_told_apart_by_country(query: str, doc_ids: list[str]) -> No
         ("Did sales grow in 2021?", []),
     ],
 )
-def test_reports_are_told_apart_by_year(query: str, doc_ids: list[str]) -> None:
+def test_reports_are_distinguished_by_year(query: str, doc_ids: list[str]) -> None:
     assert named(query, REPORTS) == doc_ids
 
 
@@ -170,11 +156,6 @@ def test_reports_are_told_apart_by_year(query: str, doc_ids: list[str]) -> None:
 def test_ways_to_write_a_name_share_a_key(asked: str, name: str) -> None:
     keys = {key for part in (name, name.rpartition(".")[0]) for key in name_keys(part)}
     assert keys.intersection(read_question(f"Who knows {asked}?").keys)
-
-
-def test_reports_are_told_apart_by_quarter() -> None:
-    documents = {quarter: (f"PINEGROVE_2023{quarter}_10Q.pdf",) for quarter in ("Q1", "Q2")}
-    assert named("Did sales of Pinegrove grow in Q2 of FY2023?", documents) == ["Q2"]
 
 
 # Names in first lines
@@ -213,24 +194,6 @@ def test_a_clause_that_says_where_names_documents_by_their_first_lines(query: st
     found = by_first_lines(query)
     assert ([] if found is None else [each.doc_id for each in found.documents]) == doc_ids
     assert found is None or found.is_limited
-
-
-def test_a_list_of_names_says_where_as_a_whole() -> None:
-    query = "Consider the Lease Agreement between Zebra Technologies, Inc, Westport, and Acme Travel; who pays for it?"
-    found = by_first_lines(query)
-    assert found is not None
-    assert found.question == "who pays for it?"
-    assert found.documents[0].name == "lease agreement zebra technologies acme travel"
-
-
-def test_a_name_in_many_first_lines_names_none() -> None:
-    lines = {str(number): "Zebra Technologies pays." for number in range(MAX_NAMED + 1)}
-    query = "Under the contract with Zebra Technologies, who pays for the audit?"
-    assert by_first_lines(query, lines) is None
-    del lines["0"]
-    found = by_first_lines(query, lines)
-    assert found is not None
-    assert len(found.documents) == MAX_NAMED
 
 
 # The question without the name
@@ -278,30 +241,3 @@ def test_a_question_may_have_two_parts(query: str, asks_twice: bool) -> None:
 
 
 # Whatever comes
-
-
-@given(texts)
-def test_tokens_are_the_words_of_the_question(query: str) -> None:
-    tokens = tokens_of(query)
-    assert [query[token.start : token.end].lower() for token in tokens] == [token.word for token in tokens]
-    assert all(first.end <= then.start for first, then in pairwise(tokens))
-
-
-@given(texts)
-def test_what_is_searched_is_a_part_of_the_question(query: str) -> None:
-    found = naming(query, DOCUMENTS | {"query": (query, query[:40])})
-    if found is not None:
-        assert 0 < len(found.documents) <= MAX_NAMED
-        every = iter(token.word for token in tokens_of(query))
-        assert all(token.word in every for token in tokens_of(found.question))
-
-
-@given(texts)
-def test_the_order_of_documents_changes_nothing(query: str) -> None:
-    assert naming(query) == naming(query, dict(reversed(DOCUMENTS.items())))
-
-
-def test_a_text_is_no_question() -> None:
-    assert named("What does the Zebra Lease say? " + "Who pays? " * 20)
-    assert not read_question("What does the Zebra Lease say? " * 200).phrases
-    assert naming("Zebra, " * 20_000) is None

@@ -2,57 +2,56 @@
 
 import pytest
 
-from langchain_sentence_window.ranking.questions import Needs, has_name, needs_of
+from langchain_sentence_window.ranking.questions import Needs, has_name, manuals, needs_of
 
-FACT = Needs(exchange=False, procedure=False)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What did Anna think of the price?",
-        "Why did the team propose the second option?",
-        "Summarize the opinions on hiring.",
-        "What was said about delays?",
-        "What did the Marketing Expert propose?",
-    ],
-)
-def test_a_question_about_what_was_said_needs_an_exchange(question: str) -> None:
-    assert needs_of(question).exchange
+FACT, EXCHANGE, PROCEDURE = Needs(False, False), Needs(True, False), Needs(False, True)
 
 
 @pytest.mark.parametrize(
-    "question",
+    ("question", "needs"),
     [
-        "How do I pair the remote?",
-        "how to install apps on the TV",
-        "What are the steps to update the software?",
-        "The sound is not working. What should I do?",
-        "Where can I find the caption settings?",
+        ("What did Anna think of the price?", EXCHANGE),
+        ("Why did the team propose the second option?", EXCHANGE),
+        ("Summarize the opinions on hiring.", EXCHANGE),
+        ("What was said about delays?", EXCHANGE),
+        ("How do I pair the remote?", PROCEDURE),
+        ("how to install apps on the TV", PROCEDURE),
+        ("The sound is not working. What should I do?", PROCEDURE),
+        ("Where can I find the caption settings?", PROCEDURE),
+        ("Who pays for the audit?", FACT),
+        ("Can I have my money back?", FACT),
+        ("Wie lange habe ich Zeit?", FACT),
+        ("How are bees made?", FACT),
+        ("In which meeting room did the team with most wins play?", FACT),
+        ("What is the point of view?", FACT),
+        ("", FACT),
     ],
 )
-def test_a_question_about_how_something_is_done_needs_a_procedure(question: str) -> None:
-    assert needs_of(question).procedure
+def test_needs_are_recognized_by_english_words(question: str, needs: Needs) -> None:
+    assert needs_of(question) == needs
 
 
 @pytest.mark.parametrize(
-    "question",
+    ("kind", "heading", "in_manual", "exchange", "procedure"),
     [
-        "Who pays for the audit?",
-        "When was the bridge built?",
-        "Can I have my money back?",
-        "Wie lange habe ich Zeit?",
-        "How are bees made?",
-        "What is not covered?",
-        "Which error rate is reported?",
-        "In which meeting room did the team with most wins play?",
-        "What is the point of view?",
-        "refund",
-        "",
+        ("message", "", False, "exchange", None),
+        ("message", "Remote", True, "exchange", None),
+        ("prose", "Remote", True, None, "procedure"),
+        ("prose", "", True, None, None),
+        ("prose", "Remote", False, None, None),
     ],
 )
-def test_others_need_a_fact(question: str) -> None:
-    assert needs_of(question) == FACT
+def test_messages_and_lines_of_manuals_need_a_passage(
+    kind: str, heading: str, *, in_manual: bool, exchange: object, procedure: object
+) -> None:
+    assert EXCHANGE.passage_around(kind, heading, in_manual=in_manual) == exchange
+    assert PROCEDURE.passage_around(kind, heading, in_manual=in_manual) == procedure
+    assert FACT.passage_around(kind, heading, in_manual=in_manual) is None
+
+
+def test_manuals_consist_of_short_lines() -> None:
+    texts = [("short", "x" * 60), ("short", "x" * 80), ("long", "x" * 60), ("long", "x" * 81)]
+    assert manuals(texts) == {"short"}
 
 
 @pytest.mark.parametrize(
@@ -60,11 +59,11 @@ def test_others_need_a_fact(question: str) -> None:
     [
         ("Were Scott Derrickson and Ed Wood of one nationality?", True),
         ("Who wrote about K2?", True),
-        ("Do I pay for it?", False),  # "I" is no name
+        ("Do I pay for it?", False),  # "I" isn't a name
         ("Who pays?", False),
-        ("WHO PAYS THE BILL?", False),  # capitals tell nothing here
+        ("WHO PAYS THE BILL?", False),  # all in capitals
         ("", False),
     ],
 )
-def test_names(question: str, expected: bool) -> None:
+def test_words_written_as_names_are_recognized(question: str, expected: bool) -> None:
     assert has_name(question) is expected

@@ -1,31 +1,8 @@
 """Words of texts: by hand, and the scripts without spaces between words by the names of their characters."""
 
-import re
-import sys
-import unicodedata
-from itertools import pairwise
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.word_matches import find_words, query_terms
-from langchain_sentence_window.ranking.words import in_other_number, indexed, separated, word_runs
-
-NAMES = re.compile(
-    r"(?:CJK|HENTAIGANA|IDEOGRAPHIC (?!ANNOTATION|TALLY)\w+|HANGZHOU|VERTICAL (?:IDEOGRAPHIC|KANA)|MASU"
-    r"|COMBINING KATAKANA|(?:HALFWIDTH )?(?:HIRAGANA|KATAKANA|HANGUL)|THAI|LAO|MYANMAR|KHMER)\b"
-)
-
-
-def is_of_word(character: str) -> bool:
-    is_mark = unicodedata.category(character) in {"Mn", "Mc"}
-    return character.isalnum() or (is_mark and not unicodedata.name(character).startswith("VARIATION SELECTOR-"))
-
-
-def is_unspaced(character: str) -> bool:
-    named = NAMES.match(unicodedata.name(character, "")) is not None
-    return named and is_of_word(character) and unicodedata.category(character) != "Nd"
+from langchain_sentence_window.ranking.words import in_other_number, indexed, separated
 
 
 @pytest.mark.parametrize(
@@ -85,28 +62,3 @@ def test_a_word_in_the_other_number(word: str, other: str) -> None:
     assert in_other_number(word) == other
     if len(word) > 2 and not word.endswith("s"):
         assert in_other_number(other) == word
-
-
-@given(st.text(st.sampled_from("aeishxyé ъΆ退.-")))
-def test_a_text_holds_the_words_that_an_index_finds_it_by(text: str) -> None:
-    terms = query_terms(text)
-    assert set(terms.words) <= set(indexed(text).split())
-    assert find_words(terms, [text]).words.all()
-
-
-@pytest.mark.slow
-def test_every_character_of_words_is_known() -> None:
-    for character in map(chr, range(sys.maxunicode + 1)):
-        runs = list(word_runs(character))
-        assert bool(runs) == is_of_word(character)
-        if runs:
-            assert runs[0].is_unspaced == is_unspaced(character)
-
-
-@given(st.text(st.sampled_from("ab1é 退款の환.·_คื๑\ud800")))
-def test_runs_hold_the_words_and_stand_where_they_say(text: str) -> None:
-    words = list[str]()
-    for run in word_runs(text):
-        assert text[run.start : run.end] == run.text
-        words += map("".join, pairwise(run.text)) if run.is_unspaced and len(run.text) > 1 else [run.text]
-    assert words == separated(text).split()

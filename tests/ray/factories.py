@@ -11,7 +11,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window import NeighborMixedEmbeddings
+from langchain_sentence_window.stores import NeighborMixedEmbeddings
 
 DIMENSION = 16
 

@@ -1,7 +1,7 @@
-"""Ingests of which something is killed at a random moment, and what is in the store after a restart.
+"""Ingests in which something is killed at a random moment, and the rows in the store after a restart.
 
-Each round has a version of some documents: a third of them changed, some new, some gone. Its ingest is a process of its
-own, in which something is killed. Then it is started again, and has to end with exactly the rows of that version.
+Each round has a version of some documents: a third of them changed, some new, some removed. Its ingest is a process of
+its own, in which something is killed. Then it is started again, and must end with exactly the rows of that version.
 """
 
 import json
@@ -16,17 +16,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sentence_window.distributed import DocumentRows, ingest
-from langchain_sentence_window.documents.keys import INGEST_STATE
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.distributed import ingest
 from langchain_sentence_window.errors import IngestError
+from langchain_sentence_window.stores import NeighborMixedEmbeddings
+from tests.live_stores.postgres import Postgres, breakable_postgres
 from tests.ray.cluster import CPUS, running_ray
 from tests.ray.factories import HashEmbeddings, make_table, postgres_store
 
@@ -48,31 +49,6 @@ class SlowEmbeddings(HashEmbeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         time.sleep(SECONDS_A_TEXT * len(texts))
         return super().embed_documents(texts)
-
-
-class Postgres:
-    """A PostgreSQL that can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-        pgserver: Any = import_module("pgserver")
-        self._server = pgserver.get_server(folder / "data", cleanup_mode="delete")
-        for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()", "CREATE EXTENSION vector"):
-            self._server.psql(statement)
-        self.url = self._server.get_uri().replace("postgresql://", "postgresql+asyncpg://")
-
-    def kill(self) -> None:
-        """Stop it at once, as in a crash: it recovers from its log when it is started again."""
-        pid = self._server.get_pid()
-        os.kill(pid, signal.SIGQUIT)
-        while Path(f"/proc/{pid}").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"):
-            time.sleep(0.02)
-
-    def start(self) -> None:
-        self._server.ensure_postgres_running()
-
-    def stop(self) -> None:
-        self._server.cleanup()
 
 
 @dataclass(frozen=True)
@@ -109,12 +85,13 @@ def documents_of(version: int) -> list[Document]:
     return made
 
 
-def expected_rows(version: int) -> dict[str, tuple[str, dict[str, Any], bytes]]:
-    """The rows that the store has to hold of a version, by id: text, metadata and vector."""
-    sentences, vectors = DocumentRows(HashEmbeddings())(documents_of(version))
+def rows_of(documents: list[Document]) -> dict[str, tuple[str, dict[str, Any], bytes]]:
+    """The rows that a retriever makes of documents, by id: text, metadata and vector."""
+    store = InMemoryVectorStore(NeighborMixedEmbeddings(HashEmbeddings()))
+    SentenceWindowRetriever(vectorstore=store).add_documents(documents)
     return {
-        str(each.id): (each.page_content, each.metadata, vector.astype(np.float32).tobytes())
-        for each, vector in zip(sentences, vectors, strict=True)
+        id_: (row["text"], row["metadata"], (np.array(row["vector"], dtype=np.float32) + 0).tobytes())
+        for id_, row in store.store.items()
     }
 
 
@@ -126,7 +103,7 @@ def stored_rows(url: str, table: str) -> list[tuple[str, str, dict[str, Any], by
     with psycopg.connect(url.replace("+asyncpg", "")) as connection:
         rows = connection.execute(query).fetchall()
     return [
-        (str(id_), text, {key: value for key, value in metadata.items() if key != INGEST_STATE}, as_bytes(vector))
+        (str(id_), text, {key: value for key, value in metadata.items() if key != "ingest_state"}, as_bytes(vector))
         for id_, text, metadata, vector in rows
     ]
 
@@ -138,7 +115,7 @@ def as_bytes(vector: str) -> bytes:
 
 def faults_of(url: str, table: str, version: int) -> list[str]:
     """The faults of a table: what is doubled, lost or wrong."""
-    wanted, rows = expected_rows(version), stored_rows(url, table)
+    wanted, rows = rows_of(documents_of(version)), stored_rows(url, table)
     has = {id_: rest for id_, *rest in rows}
     faults = [f"{len(rows) - len(has)} ids twice"] if len(rows) != len(has) else []
     faults += [f"{len(wanted.keys() - has.keys())} sentences lost"] if wanted.keys() - has.keys() else []
@@ -150,15 +127,12 @@ def faults_of(url: str, table: str, version: int) -> list[str]:
 @contextmanager
 def killing(seed: int) -> Iterator["Killer"]:
     """Start PostgreSQL and Ray, and stop them at the end."""
-    # Sockets live in the folder, and their paths must be short.
-    with TemporaryDirectory(prefix="kills", ignore_cleanup_errors=True) as folder:
-        postgres = Postgres(Path(folder))
+    with breakable_postgres() as postgres:
         os.environ[_MARK] = str(os.getpid())
         try:
             with running_ray() as ray:
                 yield Killer(postgres, ray.get_runtime_context().gcs_address, random.Random(seed))
         finally:
-            postgres.stop()
             del os.environ[_MARK]
 
 
@@ -166,7 +140,7 @@ class Killer:
     """Runs rounds.
 
     Attributes:
-        seconds: How long an ingest that nobody disturbs takes.
+        seconds: How long an undisturbed ingest takes.
     """
 
     def __init__(self, postgres: Postgres, address: str, chance: random.Random) -> None:
@@ -176,7 +150,7 @@ class Killer:
         for self._version in (0, 1):  # the first one starts processes that later ones find
             start = time.monotonic()
             if ended(self._begin()) != 0:
-                raise RuntimeError("an ingest failed that nobody disturbed")
+                raise RuntimeError("an undisturbed ingest failed")
             self.seconds = time.monotonic() - start
 
     def round(self, target: str) -> Round:
@@ -194,8 +168,8 @@ class Killer:
 
     def _begin(self) -> "subprocess.Popen[bytes]":
         """Start an ingest of the version, and wait until it begins."""
-        told = json.dumps([self._postgres.url, self._table, self._version, self._address])
-        process = subprocess.Popen([sys.executable, "-m", "tests.ray.kills", told], stdout=subprocess.PIPE)
+        arguments = json.dumps([self._postgres.url, self._table, self._version, self._address])
+        process = subprocess.Popen([sys.executable, "-m", "tests.ray.kills", arguments], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
         return process
@@ -241,11 +215,11 @@ def writers() -> list[int]:
     return found
 
 
-def main(told: str) -> int:
+def main(arguments: str) -> int:
     """Ingest a version, as a process of its own."""
     import ray
 
-    url, table, version, address = json.loads(told)
+    url, table, version, address = json.loads(arguments)
     ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     print("begins", flush=True)
     make = partial(postgres_store, url, table, SlowEmbeddings)

@@ -12,11 +12,11 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.distributed import DocumentRows, IngestSummary, ingest, store_connection
+from langchain_sentence_window.distributed import IngestSummary, ingest, store_connection
 from langchain_sentence_window.errors import IngestError, InvalidInputError
+from langchain_sentence_window.stores import adapter_of
 from tests.ray.factories import HashEmbeddings, make_table, postgres_store
-from tests.ray.kills import stored_rows
+from tests.ray.kills import rows_of, stored_rows
 
 Store = Callable[[], VectorStore]
 
@@ -59,49 +59,46 @@ def counts(summary: IngestSummary) -> tuple[int, int, int, int]:
 
 
 def test_any_workers_and_order_make_the_same_rows(ray: Any, store: Store, rows: Callable[[], list[Any]]) -> None:
-    sentences, vectors = DocumentRows(HashEmbeddings())(list(map(as_document, pages())))
-    wanted = sorted(
-        (str(each.id), each.page_content, each.metadata, vector.tobytes())
-        for each, vector in zip(sentences, vectors, strict=True)
-    )
+    wanted = sorted((id_, *row) for id_, row in rows_of([as_document(row) for row in pages()]).items())
     mixed = random.Random(3).sample(pages(), len(pages()))
     dataset = ray.data.from_items(mixed, override_num_blocks=5)
     settings = dataset.context.target_max_block_size
     assert counts(ingest(dataset, store=store, concurrency=2)) == (5, 0, 0, 0)
     assert rows() == wanted
-    assert dataset.context.target_max_block_size == settings  # what was handed in is as it was
+    assert dataset.context.target_max_block_size == settings  # arguments are not modified
     # As Documents, by one worker, and nothing is to be done.
     documents = list(map(as_document, mixed))
     assert counts(ingest(documents, store=store, embedding=HashEmbeddings, concurrency=1)) == (0, 5, 0, 0)
-    anew = ingest(documents, store=store, concurrency=1, namespace="again", rebuild_indexes=True, build_workers=0)
-    assert counts(anew) == (5, 0, 0, 0)
+    again = ingest(documents, store=store, concurrency=1, namespace="again", build_workers=0)
+    assert counts(again) == (5, 0, 0, 0)
     assert rows() == wanted
 
 
+def read_file(path: str) -> list[Document]:
+    return [Document(Path(path).read_text(encoding="utf-8"), metadata={"source": path})]
+
+
 def test_files_are_kept_up_to_date(ray: Any, store: Store, rows: Callable[[], list[Any]], tmp_path: Path) -> None:
-    (tmp_path / "inner").mkdir()
-    for name in ("a.md", "b.txt", "inner/c.md"):
-        (tmp_path / name).write_text(f"# Title\n\nThe file {name} has a card. A seat is free.", encoding="utf-8")
-    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    paths = [tmp_path / name for name in ("a.md", "b.txt", "c.md", "broken.txt")]
+    for path in paths:
+        path.write_text(f"# Title\n\nThe file {path.name} has a card. A seat is free.", encoding="utf-8")
+    paths[3].write_bytes(b"\xff")
     other = store()
     SentenceWindowRetriever(vectorstore=other).add_documents([Document(page_content="By hand.", id="own")])
-    adapter_of(other).release()
-    dry = ingest(tmp_path, store=store, concurrency=1, dry_run=True)
+    adapter_of(other).close()
+    dry = ingest(paths, load=read_file, store=store, concurrency=1, dry_run=True)
     assert (dry.pending, dry.pending_sentences, dry.written) == (4, 9, 0)
     assert "to finish: 4 documents" in str(dry)
-    run = partial(ingest, store=store, concurrency=1, namespace="files", cleanup="full")
-    first = run(tmp_path)
+    run = partial(ingest, load=read_file, store=store, concurrency=1, namespace="files", cleanup="full")
+    first = run(paths)
     assert counts(first) == (3, 0, 0, 1)
-    assert list(first.failures) == [str(tmp_path / "broken.pdf")]
-    (tmp_path / "broken.pdf").unlink()
-    (tmp_path / "a.md").write_text("Another text.", encoding="utf-8")
-    (tmp_path / "b.txt").unlink()
-    remote = ray.data.read_binary_files(str(tmp_path), include_paths=True)
-    assert counts(run(remote)) == (1, 1, 1, 0)
+    assert list(first.failures) == [str(paths[3])]
+    paths[0].write_text("Another text.", encoding="utf-8")
+    assert counts(run([paths[0], paths[2]])) == (1, 1, 1, 0)
     assert sorted(text for _, text, *_ in rows()) == [
-        *("# Title", "A seat is free.", "Another text.", "By hand.", "The file inner/c.md has a card.")
+        *("# Title", "A seat is free.", "Another text.", "By hand.", "The file c.md has a card.")
     ]
-    assert counts(run([f"file://{tmp_path}/a.md"]))[2] == 2  # under another name
+    assert counts(run(paths[0])) == (0, 1, 1, 0)
     assert counts(run([])) == (0, 0, 0, 0)
     assert sorted(text for _, text, *_ in rows()) == ["Another text.", "By hand."]
 
@@ -124,7 +121,7 @@ def test_rows_that_cannot_be_documents_fail_alone(ray: Any, store: Store) -> Non
     assert twice.failures == {"a": "another document has the same name; give each its own id"}
 
 
-def test_what_cannot_be_used_is_refused(
+def test_invalid_arguments_are_refused(
     ray: Any, store: Store, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_connection, "PAUSES", ())
@@ -132,16 +129,17 @@ def test_what_cannot_be_used_is_refused(
     wrong: list[tuple[Any, dict[str, Any], str]] = [
         (ray.data.from_items([{"title": "One"}]), {}, "give one with the column text"),
         (3, {}, "give paths, a Ray Dataset, or a list of Documents"),
+        (["a.md"], {}, "give a function that reads one: load="),
         ([], {"cleanup": "all"}, "must be 'full' or None"),
         ([], {"num_cpus": 0}, "num_cpus is 0"),
         ([], {"num_gpus": -1}, "num_gpus is -1"),
-        ([], {"concurrency": (3, 2)}, r"concurrency is \(3, 2\)"),
+        ([], {"concurrency": 0}, "concurrency is 0"),
         ([], {"store": partial(postgres_store, postgres_url, lock)}, "can't be sent to workers"),
         ([], {"store": partial(postgres_store, postgres_url, "none there")}, "the store can't be opened"),
         ([], {"unknown": 1}, "unexpected keyword argument 'unknown'"),
     ]
-    for given, settings, told in wrong:
-        with pytest.raises((InvalidInputError, IngestError), match=told):
+    for given, settings, message in wrong:
+        with pytest.raises((InvalidInputError, IngestError), match=message):
             ingest(given, **{"store": store, **settings})
     away = partial(postgres_store, postgres_url.replace("host=", "host=/none"), "t")
     with pytest.raises(IngestError, match="the store can't be opened"):

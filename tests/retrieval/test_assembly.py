@@ -10,7 +10,7 @@ from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.windows.assembly import MAX_JOINED
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 MORE = " and so on" * 33
@@ -59,14 +59,7 @@ async def test_windows_near_each_other_are_one_with_all_their_hits(way: Invoke) 
     assert found[0].id == found[0].metadata["window_id"]
 
 
-async def test_k_counts_what_comes_back(way: Invoke) -> None:
-    retriever = made([THREE, document(long("refund card seat trial"), "b")])
-    for k, expected in ((1, [("a", [3, 6])]), (2, [("a", [3, 6]), ("a", [10, 10])])):
-        assert places(await way(retriever, "invoke", "refund", k=k)) == expected
-    assert len(await way(retriever, "invoke", "refund", k=3)) == 3
-
-
-async def test_whoever_asks_for_many_without_a_budget_gets_tight_windows(way: Invoke) -> None:
+async def test_many_windows_without_a_budget_are_tight(way: Invoke) -> None:
     retriever = made([THREE], fetch_k=99)
     found = await way(retriever, "invoke", "refund", k=MAX_JOINED + 1)
     assert sorted(places(found)) == [("a", [index, index]) for index in range(14)]
@@ -108,25 +101,6 @@ async def test_a_heading_is_never_alone(way: Invoke) -> None:
     assert only.page_content == "# Empty card"  # better than nothing
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_tokens": 99}])
-async def test_short_texts_come_back_as_many_as_are_asked_for(way: Invoke, settings: dict[str, Any]) -> None:
-    rows = [document(f"name: card {i}\nprice: refund", f"r{i}") for i in range(9)]
-    titles = [document(text, text) for text in ("refund card", "annual refund", "refund", "backup")]
-    slide = document("# Slide\n\nrefund seat\n\nno trial\n\nfour pages\n\na backup\n\nthe replica\n\nmonthly", "slide")
-    for documents in (rows, titles, [slide, *titles]):
-        retriever = made(documents, **settings)
-        assert len(await way(retriever, "invoke", "refund", k=3)) == 3
-        assert len(await way(retriever, "invoke", "refund card", k=1)) == 1
-
-
-async def test_what_announces_nothing_more_does_not_take_the_answer_with_it(way: Invoke) -> None:
-    text = "# Plans\n\nA seat costs much. A refund is given. There are two options:\n\n## Monthly\n\nA card."
-    for settings in ({}, {"max_tokens": 500}):
-        (found,) = await way(made([document(text)], k=1, **settings), "invoke", "refund")
-        assert "A refund is given." in found.page_content
-        assert not found.page_content.endswith(":")
-
-
 # Budgets
 
 
@@ -146,21 +120,7 @@ async def test_a_budget_takes_tight_windows_then_widens_the_best(way: Invoke) ->
         assert sum(words_in(each.page_content) for each in found) <= limit
 
 
-async def test_lead_ins_are_counted(way: Invoke) -> None:
-    text = "# Rules\n\nNever use it for:\n\n- a card\n- a trial\n- one seat\n- a page\n\nThe end."
-    retriever = made([document(text)], fetch_k=1, k=1, count_tokens=words_in)
-    expected = {
-        7: ("- one seat", 1),
-        6: ("- one seat\n- a page", 0),
-        3: ("- one seat", 0),
-        10: ("- one seat\n- a page", 1),
-    }
-    for limit, (content, led) in expected.items():
-        (found,) = await way(retriever, "invoke", "seat", max_tokens=limit)
-        assert (found.page_content, len(found.metadata.get("lead_ins", []))) == (content, led), limit
-
-
-async def test_too_small_a_budget_names_the_least(way: Invoke) -> None:
+async def test_too_small_a_budget_names_the_smallest(way: Invoke) -> None:
     documents = [
         document("A refund is given.", "a"),
         document("A refund.", "b"),
@@ -168,27 +128,11 @@ async def test_too_small_a_budget_names_the_least(way: Invoke) -> None:
     ]
     retriever = made(documents, count_tokens=words_in)
     for window in ("auto", 0, 2, (0, 3)):
-        told = "max_tokens is 1, and the shortest sentence that was found has 2 tokens; set it to 2 or more"
-        with pytest.raises(InvalidInputError, match=told):
+        message = "max_tokens is 1, and the shortest sentence that was found has 2 tokens; set it to 2 or more"
+        with pytest.raises(InvalidInputError, match=message):
             await way(retriever, "invoke", "refund", max_tokens=1, window=window)
         found = await way(retriever, "invoke", "refund", max_tokens=2, window=window)
         assert [each.page_content for each in found] == ["A refund."]
-
-
-async def test_the_neighbors_of_a_set_size_fill_a_budget(way: Invoke) -> None:
-    """They are read before the window is cut, also from stores that hold no windows themselves."""
-    retriever = SentenceWindowRetriever(
-        vectorstore=InMemoryVectorStore(WordEmbeddings()),
-        lexical_weight=0,
-        ranking=None,
-        count_tokens=words_in,
-        k=1,
-        fetch_k=1,
-    )
-    retriever.add_documents([document("Nothing 0. Nothing 1. A refund. Nothing 3. Nothing 4.")])
-    for limit, expected in ((10, [0, 4]), (9, [1, 4]), (6, [1, 3]), (5, [2, 3]), (3, [2, 2])):
-        (found,) = await way(retriever, "invoke", "refund", window=2, max_tokens=limit)
-        assert found.metadata["sentences"] == expected, limit
 
 
 # Filters, sizes and stores
@@ -209,21 +153,6 @@ async def test_a_filter_ends_windows_that_would_be_joined_completed_or_widened(w
     assert not {5, 8} & set(indexes)
     assert {3, 6, 10} <= set(indexes)
     assert len(indexes) == len(set(indexes))
-
-
-async def test_windows_of_a_set_size_are_joined_if_they_touch_and_not_completed(way: Invoke) -> None:
-    documents = [
-        document(THREE.page_content, "exact", type="legal"),
-        document(THREE.page_content, "free", type="other"),
-    ]
-    retriever = made(documents, k=4, fetch_k=6, window={"legal": 1}, window_key="type")
-    found = await way(retriever, "invoke", "refund")
-    assert sorted(places(found)) == [
-        ("exact", [2, 7]),  # 2 to 4 and 5 to 7 touch
-        ("exact", [9, 11]),
-        ("free", [3, 6]),
-        ("free", [10, 10]),
-    ]
 
 
 class NoFetchStore(InMemoryVectorStore):
@@ -253,15 +182,6 @@ async def test_a_store_that_cannot_fetch_by_id_joins_what_inline_windows_hold(wa
         await way(retriever, "invoke", "refund", window=inline + 1)
 
 
-async def test_a_hit_takes_what_it_needs_as_far_as_inline_windows_hold_it(way: Invoke) -> None:
-    text = "A refund. " + " ".join(f"Nothing {index}." for index in range(9))
-    for inline in (1, 3, 9):
-        store = NoFetchStore(WordEmbeddings())
-        store.add_documents(SentenceSplitter(inline_window=inline).split_documents([document(text)]))
-        retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, ranking=None, fetch_k=1)
-        assert places(await way(retriever, "invoke", "refund", k=1)) == [("a", [0, min(inline, 8)])]
-
-
 # Rerankers
 
 
@@ -279,7 +199,7 @@ class Scoring(BaseDocumentCompressor):
         ]
 
 
-async def test_what_a_reranker_says_survives_joining(way: Invoke) -> None:
+async def test_metadata_of_a_reranker_survives_joining(way: Invoke) -> None:
     other = document(long("refund card seat trial"), "b")
     retriever = made([THREE, other], fetch_k=4, k=4, reranker=Scoring())
     found = await way(retriever, "invoke", "refund")
@@ -292,42 +212,7 @@ async def test_what_a_reranker_says_survives_joining(way: Invoke) -> None:
     assert found[2].page_content == THREE.page_content[span]
 
 
-class Rewriting(BaseDocumentCompressor):
-    """Rewrites the text of windows with a word in it."""
-
-    word: str
-
-    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
-        return [
-            Document("Rewritten." if self.word in each.page_content else each.page_content, metadata=each.metadata)
-            for each in documents
-        ]
-
-
-@pytest.mark.parametrize("settings", [{}, {"max_tokens": 9_999}])
-async def test_a_rewritten_window_stays_alone_and_no_other_repeats_it(way: Invoke, settings: dict[str, Any]) -> None:
-    retriever = made([THREE], fetch_k=3, k=3, reranker=Rewriting(word="refund card much"), **settings)
-    found = await way(retriever, "invoke", "refund")
-    rewritten = [each for each in found if each.page_content == "Rewritten."]
-    assert places(rewritten) == [("a", [6, 6])]
-    indexes = [index for _, (first, last) in places(found) for index in range(first, last + 1)]
-    assert len(indexes) == len(set(indexes))
-    assert {3, 6, 10} <= set(indexes)
-
-
 # Rankings and scores
-
-
-async def test_rankings_in_each_form(way: Invoke) -> None:
-    documents = [document("A refund.", "a"), document("A card refund of the seat.", "b")]
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), lexical_weight=0)
-    assert retriever.ranking == DEFAULT_RANKING
-    last, first = {"dense_rank": -1.0}, {"dense_rank": 1}
-    for given, expected in ((None, "ab"), (last, "ba"), (Ranking(last), "ba"), (first, "ab"), (Ranking(first), "ab")):
-        found = await way(retriever, "invoke", "refund", ranking=given)
-        assert "".join(each.metadata["doc_id"] for each in found) == expected
-        there = SentenceWindowRetriever(vectorstore=retriever.vectorstore, lexical_weight=0, ranking=given)
-        assert await way(there, "invoke", "refund") == found
 
 
 @pytest.mark.parametrize("bad", [1, True, ["place"], b"x", "ranking.json"])
@@ -337,16 +222,6 @@ async def test_a_bad_ranking_is_refused(way: Invoke, bad: Any) -> None:
         await way(retriever, "invoke", "refund", ranking=bad)
     with pytest.raises(InvalidInputError, match="ranking is "):
         SentenceWindowRetriever(vectorstore=retriever.vectorstore, ranking=bad)
-
-
-@pytest.mark.parametrize("weights", [{"cosine": 1}, {"place": "1"}, {"place": None}])
-async def test_weights_that_no_ranking_has_are_refused(way: Invoke, weights: Any) -> None:
-    retriever = made([document("A refund.")])
-    message = r"'cosine' isn't the name of a signal|the weight of place is"
-    with pytest.raises(InvalidInputError, match=message):
-        await way(retriever, "invoke", "refund", ranking=weights)
-    with pytest.raises(InvalidInputError, match=message):
-        SentenceWindowRetriever(vectorstore=retriever.vectorstore, ranking=weights)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers.document_compressors import LLMChainExtractor
-from langchain_cohere import CohereRerank
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
@@ -13,12 +12,10 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
 from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
-from pydantic import SecretStr
 
 from langchain_sentence_window import CrossEncoderReranker, SentenceWindowRetriever
-from tests.cohere_server import cohere_server
-from tests.conftest import Invoke
-from tests.reranking.test_cross_encoder import Lengths
+from tests.forms import Invoke
+from tests.reranking.test_cross_encoder import Scorer
 from tests.toys import WordEmbeddings, document
 
 DOCUMENTS = [document("A refund.", "short"), document("This is a long refund of a seat, on a card.", "long")]
@@ -54,7 +51,7 @@ def doc_ids(documents: Any) -> list[str]:
 
 
 async def test_a_reranker_is_a_run_of_its_own_that_shows_both_ranks(way: Invoke) -> None:
-    run = await traced(reranking(CrossEncoderReranker(model=Lengths())), way)
+    run = await traced(reranking(CrossEncoderReranker(model=Scorer())), way)
     (child,) = run.child_runs
     assert (child.name, child.parent_run_id, child.error) == ("CrossEncoderReranker", run.id, None)
     assert child.inputs["query"] == QUESTION
@@ -68,16 +65,6 @@ async def test_a_reranker_is_a_run_of_its_own_that_shows_both_ranks(way: Invoke)
     (returned,) = run.outputs["documents"]
     added = {"tokens": 11, "relevance": returned.metadata["relevance"]}
     assert returned == best.model_copy(update={"metadata": best.metadata | added})
-
-
-async def test_a_reranker_of_another_package_is_shown_in_the_same_way(way: Invoke) -> None:
-    with cohere_server() as (base_url, _):
-        reranker = CohereRerank(base_url=base_url, cohere_api_key=SecretStr("test"), model="rerank-v3.5", top_n=1)
-        (child,) = (await traced(reranking(reranker), way)).child_runs
-    assert child.name == "CohereRerank"
-    assert child.outputs is not None
-    (found,) = child.outputs["documents"]
-    assert child.outputs["search_ranks"] == [1 + doc_ids(child.inputs["documents"]).index(found.metadata["doc_id"])]
 
 
 async def test_what_a_reranker_does_is_shown_below_it(way: Invoke) -> None:
@@ -96,13 +83,8 @@ async def test_an_error_of_a_reranker_is_recorded_in_its_run(way: Invoke) -> Non
         assert "the service didn't answer" in (each.error or "")
 
 
-async def test_without_a_reranker_there_is_no_run_of_one(way: Invoke) -> None:
-    retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings())
-    assert (await traced(retriever, way)).child_runs == []
-
-
 @pytest.mark.parametrize("store", ["FaissStore", "InMemoryVectorStore"])
-async def test_langsmith_is_told_what_was_searched(minilm: Embeddings, way: Invoke, store: str) -> None:
+async def test_langsmith_shows_what_was_searched(minilm: Embeddings, way: Invoke, store: str) -> None:
     if store == "FaissStore":
         retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, minilm)
     else:
@@ -115,13 +97,3 @@ async def test_langsmith_is_told_what_was_searched(minilm: Embeddings, way: Invo
     assert shown["ls_vector_store_provider"] == store
     assert shown["ls_embedding_provider"] == "HuggingFaceEmbeddings"
     assert shown["ls_embedding_model"] == minilm.model_name  # type: ignore[attr-defined]
-
-
-def test_an_embedder_without_a_name_has_no_model(words: WordEmbeddings) -> None:
-    del words.model
-    shown = SentenceWindowRetriever.from_documents(DOCUMENTS, words)._get_ls_params()
-    assert shown == {
-        "ls_retriever_name": "sentencewindow",
-        "ls_vector_store_provider": "FaissStore",
-        "ls_embedding_provider": "WordEmbeddings",
-    }

@@ -13,7 +13,7 @@ from langchain_sentence_window.documents.window_documents import text_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from langchain_sentence_window.windows.assembly import MAX_JOINED
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document
 
 CLAUSE = "Ask for a refund."
@@ -64,34 +64,11 @@ async def test_the_search_goes_on_until_there_are_k_texts(way: Invoke) -> None:
     assert len(found[0].metadata["also_in"]) == 29
 
 
-async def test_equal_text_costs_a_budget_once(way: Invoke) -> None:
-    retriever = over(*DOCUMENTS, k=9, max_tokens=6 + 3 + 6, count_tokens=lambda text: len(text.split()))
-    found = await way(retriever, "invoke", "refund")
-    assert [each.page_content for each in found][:3] == [CLAUSE, "An annual refund.", "A monthly refund of a card."]
-    assert places(found[0])[0] == ("b", CLAUSE.upper())
-    assert sum(len(each.page_content.split()) for each in found) <= 15
-
-
 async def test_candidates_to_choose_from_keep_equal_texts(way: Invoke) -> None:
     retriever = over(document("Refund.", "a"), document("Refund.", "b"), k=MAX_JOINED + 1)
     found = await way(retriever, "invoke", "refund")
     assert [each.page_content for each in found] == ["Refund.", "Refund."]
     assert all("also_in" not in each.metadata for each in found)
-
-
-@pytest.mark.parametrize("settings", [{}, {"max_tokens": 400}], ids=str)
-async def test_a_copy_of_a_document_adds_places_alone(way: Invoke, settings: dict[str, Any]) -> None:
-    text = "# Terms\n\n" + "\n\n".join(
-        f"A refund {word}. It takes days {word}. A seat {word}.\n\n## Part {word}\n\nNothing {word} happens."
-        for word in ("annual", "monthly", "invoice", "card", "trial", "page")
-    )
-    options = {"window": "auto", "k": 8, "fetch_k": 100, "count_tokens": lambda text: len(text.split()), **settings}
-    alone: list[Document] = await way(over(document(text, "a"), **options), "invoke", "annual refund")
-    both: list[Document] = await way(
-        over(document(text, "a"), document(text, "b"), **options), "invoke", "annual refund"
-    )
-    assert {each.page_content for each in both} == {each.page_content for each in alone}
-    assert all(each.metadata["also_in"] for each in both)
 
 
 @pytest.mark.parametrize("window", ["auto", 0, 2])
@@ -162,11 +139,6 @@ async def test_the_best_of_equal_texts_is_the_rerankers(way: Invoke) -> None:
     assert [each.metadata.get("separator") for each in found] == [" ", " ", None]
     assert places(found[2]) == [("c", "Ask\nfor a *refund*."), ("b", CLAUSE.upper()), ("a", CLAUSE)]
     assert "also_in" not in found[0].metadata
-
-
-async def test_texts_that_a_reranker_wrote_are_left_as_they_are(way: Invoke) -> None:
-    found = await way(over(*DOCUMENTS, k=3, reranker=Backward(shorten=True)), "invoke", "refund")
-    assert [(each.page_content, "also_in" in each.metadata) for each in found] == [("Refund.", False)] * 3
 
 
 async def test_a_trace_names_the_window_that_has_the_text(way: Invoke) -> None:

@@ -1,16 +1,14 @@
 """Test what a trace says of the candidates that hits were taken from, and of the numbers and tokens at each stage."""
 
-import json
 from typing import Any
 
 import pytest
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.documents.window_documents import shown_text
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.retrieval.tracing.trace import Trace
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings, document
 
 TEXT = "A refund of the card. A seat. The refund. A trial. A card and a trial. Nothing. A refund and a seat."
@@ -35,38 +33,14 @@ async def test_candidates_are_all_that_the_search_found_in_their_new_order(way: 
     )
     scores = [each.score for each in candidates]
     assert scores == sorted(scores, reverse=True)
-    assert len(json.loads(trace.to_json())["candidates"]) == len(candidates)
+    assert len(trace.to_dict()["candidates"]) == len(candidates)
     by_index = {each.index: each for each in candidates}
     assert by_index[6].text == "A refund and a seat."
     assert by_index[6].dense_rank == 1
     assert all(TEXT[each.start : each.end] == each.text for each in candidates)
 
 
-async def test_a_ranking_that_weighs_the_place_moves_candidates(way: Invoke) -> None:
-    retriever = made(ranking=Ranking({"early": 1}), lexical_weight=0)
-    trace: Trace = await way(retriever, "explain", "refund and a seat")
-    assert [each.index for each in trace.candidates] == list(range(7))
-    assert trace.candidates[0].searched_rank > 1
-    assert next(each for each in trace.candidates if each.index == 6).searched_rank == 1
-
-
-async def test_without_a_ranking_candidates_are_the_hits(way: Invoke) -> None:
-    for retriever in (
-        made(ranking=None, fetch_k=3, k=2),
-        SentenceWindowRetriever(
-            vectorstore=InMemoryVectorStore(WordEmbeddings()), ranking=None, fetch_k=3, k=2, window=0
-        ),
-    ):
-        if not isinstance(retriever.vectorstore, InMemoryVectorStore):
-            trace: Trace = await way(retriever, "explain", "refund")
-        else:
-            await way(retriever, "add_documents", [document(TEXT, "a")])
-            trace = await way(retriever, "explain", "refund")
-        assert [each.left_out for each in trace.candidates] == [None, None, None]
-        assert [each.searched_rank for each in trace.candidates] == [1, 2, 3]
-
-
-async def test_candidates_say_why_they_are_no_hits(way: Invoke) -> None:
+async def test_candidates_say_why_they_are_not_hits(way: Invoke) -> None:
     trace: Trace = await way(made(min_score=0.5, lexical_weight=0), "explain", "refund")
     outcomes = {each.index: each.outcome for each in trace.candidates}
     assert outcomes[2] == "opened window 1"
@@ -131,4 +105,3 @@ async def test_numbers_and_tokens_of_each_stage_add_up(way: Invoke) -> None:
         "returned": sum(len(shown_text(window).split()) for window in found),
     }
     assert "7 by meaning, 4 by words, 4 by both -> 7 candidates -> 5 hits" in str(trace)
-    assert "7 candidates" in trace._repr_html_()

@@ -1,19 +1,17 @@
 """LangChain's `index()` through the retriever: whole documents are added, skipped, updated and deleted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_classic.indexes import SQLRecordManager
 from langchain_core.documents import Document
-from langchain_core.indexing import InMemoryRecordManager, RecordManager, aindex, index
-from langchain_core.indexing.base import DocumentIndex
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from tests.conftest import Invoke
+from langchain_sentence_window.errors import IncompleteWindowError
+from tests.forms import Invoke
 from tests.toys import WordEmbeddings, document
 
 MakeStore = Callable[[WordEmbeddings], VectorStore]
@@ -28,19 +26,6 @@ STORES: dict[str, MakeStore] = {
 @pytest.fixture(params=STORES)
 def retriever(request: pytest.FixtureRequest, words: WordEmbeddings) -> SentenceWindowRetriever:
     return SentenceWindowRetriever(vectorstore=STORES[request.param](words), k=10)
-
-
-@pytest.fixture(params=["memory", "sql"])
-def records(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[RecordManager]:
-    if request.param == "memory":
-        in_memory = InMemoryRecordManager("docs")
-        in_memory.create_schema()
-        yield in_memory
-    else:
-        in_file = SQLRecordManager("docs", db_url=f"sqlite:///{tmp_path}/records.sqlite")
-        in_file.create_schema()
-        yield in_file
-        in_file.engine.dispose()
 
 
 def page(text: str, source: str) -> Document:
@@ -102,18 +87,7 @@ async def test_documents_are_added_skipped_updated_and_deleted(
     assert held(retriever) == sentences(*left)
 
 
-async def test_windows_of_indexed_documents_are_verbatim(way: Invoke, retriever: SentenceWindowRetriever) -> None:
-    records = InMemoryRecordManager("docs")
-    await way(
-        Indexing, "index", [REFUND, CARD], records, retriever.as_document_index(), cleanup="full", key_encoder="blake2b"
-    )
-    window, *_ = await way(retriever, "invoke", "refund", k=1, window=1)
-    source = REFUND.page_content
-    assert window.page_content == source[window.metadata["start_index"] : window.metadata["end_index"]]
-    assert window.metadata["source"] == "refund.md"
-
-
-async def test_documents_that_were_indexed_into_the_store_itself_are_an_error_that_says_how_to_go_on(
+async def test_documents_indexed_into_the_store_itself_are_an_error_with_a_cure(
     way: Invoke, retriever: SentenceWindowRetriever
 ) -> None:
     records = InMemoryRecordManager("docs")
@@ -133,25 +107,6 @@ async def test_documents_that_were_indexed_into_the_store_itself_are_an_error_th
     assert (await way(retriever, "invoke", "refund"))[0].metadata["source"] == "refund.md"
 
 
-def test_any_record_manager_will_do(retriever: SentenceWindowRetriever, records: RecordManager) -> None:
-    for documents, expected in (([REFUND, CARD], (2, 0, 0)), ([NEW_CARD], (1, 0, 2)), ([NEW_CARD], (0, 1, 0))):
-        counts = index(documents, records, retriever.as_document_index(), cleanup="full", key_encoder="blake2b")
-        assert (counts["num_added"], counts["num_skipped"], counts["num_deleted"]) == expected
-    assert held(retriever) == sentences(NEW_CARD)
-
-
-async def test_documents_can_be_read_whole(way: Invoke, retriever: SentenceWindowRetriever) -> None:
-    text = "\n# A\n\n" + " ".join(f"Refund {i}." for i in range(600)) + "\n\n- card\n\n"
-    await way(retriever, "add_documents", [document(text, "long", year=3), document("One card.", "short")])
-    long, short = await way(retriever, "get", ["long", "none", "short"])
-    assert (long.id, long.page_content) == ("long", text.strip())
-    assert long.metadata == {"year": 3, "doc_id": "long", "start_index": 1, "end_index": len(text) - 2}
-    assert short.page_content == "One card."
-    await way(retriever, "delete", ["long"])
-    assert [found.id for found in await way(retriever, "get", ["long", "short"])] == ["short"]
-    assert held(retriever) == ["One card."]
-
-
 async def test_a_document_index_searches_and_reads_as_its_retriever(
     way: Invoke, retriever: SentenceWindowRetriever
 ) -> None:
@@ -164,29 +119,6 @@ async def test_a_document_index_searches_and_reads_as_its_retriever(
     assert await way(wrapped, "get", ["a", "b"]) == await way(retriever, "get", ["a", "b"])
     assert await way(wrapped, "delete", ["a", "none"]) == {"num_deleted": 1, "num_failed": 0, "failed": []}
     assert held(retriever) == ["A card."]
-
-
-async def test_a_document_index_refuses_keywords_that_the_retriever_lacks(
-    way: Invoke, retriever: SentenceWindowRetriever
-) -> None:
-    wrapped = retriever.as_document_index()
-    for method, given in (("upsert", [REFUND]), ("delete", ["a"]), ("get", ["a"])):
-        with pytest.raises(TypeError, match="batch_size"):
-            await way(wrapped, method, given, batch_size=3)
-    with pytest.raises(InvalidInputError, match="can't set 'top_k'"):
-        await way(wrapped, "invoke", "refund", top_k=3)
-    assert held(retriever) == []
-
-
-def test_the_retriever_is_no_document_index_itself(retriever: SentenceWindowRetriever) -> None:
-    assert not isinstance(retriever, DocumentIndex)
-    assert isinstance(retriever.as_document_index(), DocumentIndex)
-
-
-async def test_deleting_needs_a_list(way: Invoke, retriever: SentenceWindowRetriever) -> None:
-    for wrong in ("a", None):
-        with pytest.raises(InvalidInputError, match="a list of ids"):
-            await way(retriever, "delete", wrong)
 
 
 class Indexing:

@@ -3,7 +3,7 @@
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 OTHER = "Ben: The mail came late again today.\nAnna: It did.\n" * 40

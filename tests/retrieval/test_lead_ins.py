@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,13 +14,11 @@ from langchain_sentence_window import (
     FaissStore,
     SentenceSplitter,
     SentenceWindowRetriever,
-    create_tools,
     format_context,
 )
-from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.documents.window_fields import MAX_LEAD_INS
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from tests.conftest import Invoke
+from langchain_sentence_window.errors import InvalidInputError
+from tests.forms import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document
 
 TEXT = """# Rules
@@ -82,16 +79,6 @@ class CountingStore(InMemoryVectorStore):
         return self.get_by_ids(ids)
 
 
-class NoFetchStore(InMemoryVectorStore):
-    """A store that can't fetch by id."""
-
-    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        raise NotImplementedError
-
-    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        raise NotImplementedError
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -129,53 +116,6 @@ async def test_what_a_speaker_goes_on_to_say_comes_with_the_name(words: WordEmbe
     assert led(bob) == [("speaker", "[10:06] Anna:")]
     check_verbatim(anna, CHAT)
     check_verbatim(bob, CHAT)
-
-
-@pytest.mark.parametrize(
-    ("query", "window", "calls"),
-    [
-        ("card", 1, 1),  # the window and the header, together
-        ("seat", 1, 1),  # and the lead-in of a neighbor, as what is near in the list is read, too
-        ("refund", 1, 1),  # the introduction stands in the window
-        ("seat", 0, 1),  # the introduction, and the hit once more, as documents may change in between
-        ("annual", 0, 2),  # a call for each level of nesting
-        ("words", 0, 0),
-    ],
-)
-async def test_a_lead_in_takes_no_call_that_is_not_needed(
-    query: str, window: int, calls: int, words: WordEmbeddings, way: Invoke
-) -> None:
-    store = CountingStore(words)
-    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=1)
-    await way(retriever, "add_documents", [document(TEXT)])
-    store.fetched.clear()
-    await way(retriever, "invoke", query, k=1, window=window)
-    assert len(store.fetched) == calls
-
-
-async def test_a_lead_in_that_was_found_itself_is_not_fetched(words: WordEmbeddings, way: Invoke) -> None:
-    store = CountingStore(words)
-    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=99)
-    await way(retriever, "add_documents", [document(TEXT)])
-    store.fetched.clear()
-    [found] = await way(retriever, "invoke", "annual", k=1, window=0)
-    assert led(found) == [INTRODUCTION, ("list", "- abuse, such as:")]
-    assert store.fetched == []
-
-
-async def test_a_store_that_cannot_fetch_by_id_leaves_lead_ins_out(words: WordEmbeddings, way: Invoke) -> None:
-    retriever = SentenceWindowRetriever(
-        vectorstore=NoFetchStore(words), lexical_weight=0, fetch_k=1, splitter=SentenceSplitter(inline_window=1)
-    )
-    # Not through the retriever, which deletes what an earlier document of that name could have had.
-    retriever.vectorstore.add_documents(retriever.splitter.split_documents([document(TEXT)]))
-    for window in (0, 1):
-        [found] = await way(retriever, "invoke", "seat", k=1, window=window)
-        check_verbatim(found, TEXT)
-        assert led(found) == []
-    [found] = await way(retriever, "invoke", "refund", k=1, window=1)
-    assert found.page_content.startswith("Never use it for:\n\n- a refund")
-    assert led(found) == []
 
 
 async def test_a_filter_that_forbids_a_lead_in_keeps_it_out(words: WordEmbeddings, way: Invoke) -> None:
@@ -245,40 +185,19 @@ def test_a_budget_counts_lead_ins_and_drops_neighbors_then_lead_ins_then_hits(wo
         assert (found.page_content, led(found)) == (content, [INTRODUCTION] if is_led else []), max_tokens
         assert words_in(format_context([found]).split("\n", 2)[2].removesuffix("</source>")) <= max_tokens
         check_verbatim(found, text)
-    told = "max_tokens is 2, and the shortest sentence that was found has 3 tokens; set it to 3 or more"
-    with pytest.raises(InvalidInputError, match=told):
+    message = "max_tokens is 2, and the shortest sentence that was found has 3 tokens; set it to 3 or more"
+    with pytest.raises(InvalidInputError, match=message):
         retriever.invoke("seat", max_tokens=2)
 
 
-def test_a_budget_drops_weaker_hits_before_lead_ins(words: WordEmbeddings) -> None:
-    text = "# Rules\n\nNever use it for:\n\n- one thing\n- a seat\n- a card\n\nThe end."
-    retriever = SentenceWindowRetriever.from_documents(
-        [document(text)], words, **PLAIN, fetch_k=2, k=1, window=1, count_tokens=words_in
-    )
-    expected = {
-        14: ("- one thing\n- a seat\n- a card", True),
-        10: ("- a seat\n- a card", True),
-        9: ("- a seat", True),
-        7: ("- a seat", True),
-        6: ("- a seat\n- a card", False),
-        3: ("- a seat", False),
-    }
-    for max_tokens, (content, is_led) in expected.items():
-        [found] = retriever.invoke("seat card", max_tokens=max_tokens)
-        assert (found.page_content, led(found)) == (content, [INTRODUCTION] if is_led else []), max_tokens
-
-
 class Rewriter(BaseDocumentCompressor):
-    """A reranker that rewrites metadata, and texts if it is told to."""
-
-    text: str | None = None
+    """A reranker that rewrites metadata."""
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks = None
     ) -> list[Document]:
         for each in documents:
             each.metadata["lead_ins"] = [{"kind": "list", "text": "EVIL", "start_index": 0, "end_index": 4}]
-            each.page_content = self.text or each.page_content
         return list(documents)
 
 
@@ -288,29 +207,9 @@ async def test_a_reranker_cannot_change_lead_ins(words: WordEmbeddings, way: Inv
     )
     assert led((await way(retriever, "invoke", "seat"))[0]) == [INTRODUCTION]
     assert led((await way(retriever, "invoke", "words"))[0]) == []
-    shortened = retriever.model_copy(update={"reranker": Rewriter(text="a seat")})
-    assert led((await way(shortened, "invoke", "seat", max_tokens=2, count_tokens=words_in))[0]) == []
-    assert led((await way(shortened, "invoke", "seat", max_tokens=6, count_tokens=words_in))[0]) == [INTRODUCTION]
-    told = "max_tokens is 1, and the shortest text that the reranker returned has 2 tokens; set it to 2 or more"
-    with pytest.raises(InvalidInputError, match=told):
-        await way(shortened, "invoke", "seat", max_tokens=1, count_tokens=words_in)
 
 
 # What a store gives back
-
-
-@pytest.mark.parametrize("forged", ["x", -1, 1.5, True, [], 4, 5, 10**30])
-def test_a_lead_in_that_cannot_be_right_is_an_error(forged: Any) -> None:
-    made = SentenceSplitter().split_documents([document("# A\n\nOne:\n\n- two\n- three\n- four")])[4]
-    assert made.metadata["lead_in"] == 1
-    with pytest.raises(IncompleteWindowError, match="lead_in|can't be right"):
-        read_sentence(made.model_copy(update={"metadata": made.metadata | {"lead_in": forged}}))
-
-
-@pytest.mark.parametrize(("given_", "read"), [(1.0, 1), ("1", 1), (None, None), (float("nan"), None)])
-def test_a_lead_in_is_read_in_the_forms_of_stores(given_: Any, read: int | None) -> None:
-    made = SentenceSplitter().split_documents([document("# A\n\nOne:\n\n- two")])[2]
-    assert read_sentence(made.model_copy(update={"metadata": made.metadata | {"lead_in": given_}})).lead_in == read
 
 
 # Any text
@@ -348,9 +247,9 @@ def test_lead_ins_are_verbatim_and_before_their_windows_in_any_text(text: str, w
     try:
         taken = retriever.invoke("seat", max_tokens=max_tokens, count_tokens=words_in)
     except InvalidInputError as error:
-        told = re.match(rf"max_tokens is {max_tokens}, and the shortest .* has (\d+) tokens", str(error))
-        assert told is not None
-        assert max_tokens < int(told[1]) in sizes
+        refused = re.match(rf"max_tokens is {max_tokens}, and the shortest .* has (\d+) tokens", str(error))
+        assert refused is not None
+        assert max_tokens < int(refused[1]) in sizes
         return
     assert bool(taken) == bool(sizes)
     assert not taken or max_tokens >= min(sizes)
@@ -361,15 +260,3 @@ def test_lead_ins_are_verbatim_and_before_their_windows_in_any_text(text: str, w
 
 
 # The tools
-
-
-async def test_the_tools_show_lead_ins(words: WordEmbeddings, way: Invoke) -> None:
-    retriever = SentenceWindowRetriever.from_documents([document(TEXT)], words, **PLAIN, fetch_k=1, k=1, window=0)
-    search, read_around = create_tools(retriever)
-    call: dict[str, Any] = {"type": "tool_call", "id": "1", "args": {"query": "seat"}, "name": "search"}
-    found = await way(search, "invoke", call)
-    assert "Never use it for:\n- a seat\n</source>" in found.content
-    first, last = found.artifact[0].metadata["sentences"]
-    arguments = {"doc_id": "a", "first": first, "last": last, "before": 1, "after": 0}
-    around = await way(read_around, "invoke", {**call, "name": "read_around", "args": arguments})
-    assert "Never use it for:\n- abuse, such as:\n- an annual fee\n- a seat\n</source>" in around.content

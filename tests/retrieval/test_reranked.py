@@ -2,8 +2,7 @@
 
 import copy
 import re
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever, create_tools
 from langchain_sentence_window.errors import InvalidInputError
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.properties import examples
 from tests.toys import PLAIN, WordEmbeddings, document
 
@@ -50,49 +48,38 @@ def scored(each: Document, score: object) -> Document:
     return Document(each.page_content, metadata={**each.metadata, "relevance_score": score})
 
 
-def endless(documents: list[Document]) -> Iterator[Document]:
-    while True:
-        yield from documents
-
-
 @pytest.mark.parametrize(
     ("does", "expected"),
     [
         (lambda given: [*given, *given], "abc"),
-        (lambda given: [given[2], given[2], given[0], given[2]], "ca"),
         (lambda given: [copy.deepcopy(each) for each in given for _ in range(9)], "abc"),
         (lambda given: [scored(given[1], 2.0), scored(given[1], 1.0), given[0]], "ba"),
         (lambda given: [Document("Nobody wrote this.", metadata={"doc_id": "x"}), *given], "abc"),
         (lambda given: given[:1], "a"),
         (lambda given: [], ""),
-        (lambda given: tuple(reversed(given)), "cba"),
         (lambda given: (each for each in given), "abc"),
         (lambda given: [Document(each.page_content) for each in reversed(given)], "cba"),
         (lambda given: [Document("Short.", id=each.id) for each in reversed(given)], "cba"),
-        (lambda given: [Document(" ", metadata=given[0].metadata), given[1]], "b"),
+        (lambda given: [Document("Other text.", metadata=given[1].metadata), given[0]], "ba"),
     ],
 )
 async def test_windows_come_once_each_in_the_order_of_the_reranker(
     way: Invoke, does: Callable[[list[Document]], Any], expected: str
 ) -> None:
-    assert names(await way(retrieving(does), "invoke", "refund")) == expected
+    found: list[Document] = await way(retrieving(does), "invoke", "refund")
+    assert names(found) == expected
+    assert [each.page_content for each in found] == [TEXTS[name] for name in expected]
 
 
 @pytest.mark.parametrize(
     ("score", "expected"),
     [
         (0.25, 0.25),
-        (3, 3.0),
         (np.float32(0.5), 0.5),
-        (Decimal("0.5"), 0.5),
         ("high", None),
-        ("0.5", None),
         (None, None),
         (True, None),
         (float("nan"), None),
-        (float("inf"), None),
-        (10**400, None),
-        ([0.5], None),
     ],
 )
 async def test_a_relevance_score_is_a_finite_number_or_left_out(way: Invoke, score: object, expected: object) -> None:
@@ -103,15 +90,6 @@ async def test_a_relevance_score_is_a_finite_number_or_left_out(way: Invoke, sco
     trace = await way(retriever, "explain", "refund")
     assert [each.relevance_score for each in trace.windows] == [expected] * 3
     assert [each.reranked for each in trace.windows] == [3, 2, 1]
-
-
-async def test_a_reranker_that_gives_no_score_leaves_none_of_the_source_behind(way: Invoke) -> None:
-    store = InMemoryVectorStore(WordEmbeddings())
-    retriever = SentenceWindowRetriever(vectorstore=store, reranker=Doing(does=lambda given: given))
-    retriever.add_documents([document("A refund.", "a", relevance_score="high")])
-    (found,) = await way(retriever, "invoke", "refund")
-    assert "relevance_score" not in found.metadata
-    assert (await way(retriever, "explain", "refund")).windows[0].relevance_score is None
 
 
 def rewrite(given: list[Document]) -> list[Document]:
@@ -133,7 +111,7 @@ def rewrite(given: list[Document]) -> list[Document]:
 
 
 @pytest.mark.parametrize("order", ["relevance", "document", "edges"])
-async def test_where_a_window_is_from_is_told_as_it_was_found(way: Invoke, order: Any) -> None:
+async def test_a_reranker_cannot_change_where_a_window_is_from(way: Invoke, order: Any) -> None:
     plain = retrieving(lambda given: given, order=order)
     expected = await way(plain, "invoke", "refund")
     hostile = retrieving(rewrite, order=order)
@@ -152,21 +130,6 @@ async def test_where_a_window_is_from_is_told_as_it_was_found(way: Invoke, order
     assert "first: 0 · last: 1" in await way(create_tools(hostile)[0], "invoke", {"query": "refund"})
 
 
-async def test_a_store_in_memory_keeps_its_metadata_from_a_reranker(way: Invoke) -> None:
-    def writing(given: list[Document]) -> list[Document]:
-        for each in given:
-            each.metadata["nested"]["list"].append("written")
-        return given
-
-    store = InMemoryVectorStore(WordEmbeddings())
-    retriever = SentenceWindowRetriever(vectorstore=store, reranker=Doing(does=writing))
-    retriever.add_documents([document("A refund.", "a")])
-    (kept,) = store.store.values()
-    kept["metadata"]["nested"] = {"list": []}
-    await way(retriever, "invoke", "refund")
-    assert kept["metadata"]["nested"] == {"list": []}
-
-
 @pytest.mark.parametrize(
     ("does", "message"),
     [
@@ -174,18 +137,17 @@ async def test_a_store_in_memory_keeps_its_metadata_from_a_reranker(way: Invoke)
         (lambda given: "refund", "Doing returned 'refund'"),
         (lambda given: given[0], "Doing returned a Document"),
         (lambda given: dict.fromkeys(range(3)), "it must return a list"),
-        (lambda given: 5, "Doing returned 5"),
         (
             lambda given: [(each, 0.5) for each in given],
             r"Doing returned \(a Document, 0.5\) at position 0.*relevance_score",
         ),
-        (lambda given: [given[0], None], "returned None at position 1"),
         (lambda given: [each.page_content for each in given], "returned 'A refund.* at position 0"),
         (lambda given: [Document("Mine."), Document("Mine, too.")], "2 Documents, and none is one of the 3 windows"),
-        (endless, "returned more than 400 Documents for 3 windows"),
     ],
 )
-async def test_what_is_no_ranking_is_refused(way: Invoke, does: Callable[[list[Document]], Any], message: str) -> None:
+async def test_invalid_results_of_a_reranker_are_refused(
+    way: Invoke, does: Callable[[list[Document]], Any], message: str
+) -> None:
     with pytest.raises(InvalidInputError, match=message):
         await way(retrieving(does), "invoke", "refund")
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.documents.source_documents import ANY_STORE, StoreLimits
 from langchain_sentence_window.documents.source_parts import JoinedDocument
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.properties import examples
 from tests.toys import BY_COSINE, PLAIN, VOCABULARY, WordEmbeddings, document
 
@@ -87,45 +87,11 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
     }
 
 
-async def test_three_neighboring_hits_give_one_window(way: Invoke) -> None:
-    hits = {5: "Refund.", 6: "Refund refund.", 7: "Refund again."}
-    # In other documents, so that the search has something else to find than the first one's fillers.
-    others = [story({0: "Card refund."}, 1, "b"), story({0: "Seat refund."}, 1, "c")]
-    found = await retrieved(way, [story(hits, 20), *others], "refund", k=3, window=1)
-    assert [(window.metadata["doc_id"], window.metadata["sentences"]) for window in found] == [
-        ("a", [4, 8]),
-        ("b", [0, 0]),
-        ("c", [0, 0]),
-    ]
-    assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [5, 6, 7]
-
-
-async def test_a_few_hits_asked_for_by_fetch_k_are_all_opened(way: Invoke) -> None:
-    hits = {5: "Refund.", 6: "Refund card.", 7: "Refund card seat page."}
-    retriever = SentenceWindowRetriever.from_documents([story(hits, 20)], WordEmbeddings(), k=1, fetch_k=3, window=1)
-    (window,) = await way(retriever, "invoke", "refund")
-    assert window.metadata["sentences"] == [4, 8]
-
-
-@pytest.mark.parametrize("k", [1, 2])
-async def test_in_a_small_corpus_a_window_is_not_swollen_by_weak_hits(way: Invoke, k: int) -> None:
-    found = await retrieved(way, [story({6: "Refund."}, 13)], "refund", k=k, window=1)
-    assert found[0].metadata["sentences"] == [5, 7]
-    assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [6]
-
-
 async def test_of_more_windows_those_that_touch_are_one_and_later_ones_do_not_swell_it(way: Invoke) -> None:
     found = await retrieved(way, [story({6: "Refund."}, 13)], "refund", k=4, window=1)
     # The four best are 5 to 7, 0 and 1, 2 and 3, and 4. The next one, 8 and 9, touches them and is left out.
     assert [window.metadata["sentences"] for window in found] == [[0, 7], [10, 11]]
     assert [hit["sentence_index"] for hit in found[0].metadata["hits"]] == [0, 2, 4, 6]
-
-
-@pytest.mark.parametrize(("at", "expected"), [(0, [0, 2]), (9, [7, 9])])
-async def test_a_hit_at_either_end_opens_as_far_as_the_document_goes(way: Invoke, at: int, expected: list[int]) -> None:
-    documents = [story({at: "The refund."}, 10), document("Card refund.", "b")]
-    found = await retrieved(way, documents, "refund", k=2, window=2)
-    assert found[0].metadata["sentences"] == expected
 
 
 async def test_a_window_never_crosses_a_heading(way: Invoke) -> None:
@@ -136,12 +102,6 @@ async def test_a_window_never_crosses_a_heading(way: Invoke) -> None:
         ("# Annual\n\nThree refund card.", "Annual"),
         ("## Trial\n\nFour refund seat page. Five.", "Annual > Trial"),
     ]
-
-
-async def test_of_two_identical_sentences_in_two_documents_both_places_come_back(way: Invoke) -> None:
-    documents = [document("A refund.", "a"), document("A refund.", "b")]
-    [found] = await retrieved(way, documents, "refund", k=2)
-    assert found.metadata["also_in"] == [{"doc_id": "b", "start_index": 0, "end_index": 9}]
 
 
 async def test_auto_opens_each_hit_as_far_as_it_needs_and_merges_none(way: Invoke) -> None:
@@ -156,62 +116,12 @@ async def test_auto_opens_each_hit_as_far_as_it_needs_and_merges_none(way: Invok
     assert [index for first, last in places for index in range(first, last + 1)] == [0, 1, 2, 3]
 
 
-async def test_of_two_identical_documents_without_ids_both_places_come_back(way: Invoke) -> None:
-    retriever = SentenceWindowRetriever.from_documents([Document(page_content="A refund.")] * 2, WordEmbeddings())
-    [found] = await way(retriever, "invoke", "refund")
-    [place] = found.metadata["also_in"]
-    assert found.metadata["doc_id"] != place["doc_id"]
-
-
 async def test_exactly_k_windows_come_back_while_there_are_so_many(way: Invoke) -> None:
     crowd = [document("Refund. " * 60, "crowd")]
     others = [document(f"About a {word}.", word) for word in VOCABULARY]
     for k in (1, 2, 5, 11):
         assert len(await retrieved(way, crowd + others, "refund", k=k, window=2)) == k
     assert len(await retrieved(way, crowd + others, "refund", k=12, window=2)) == 11
-
-
-async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbeddings, way: Invoke) -> None:
-    asked: list[int] = []
-
-    class Counting(FaissStore):
-        def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
-            asked.append(k)
-            return super().similarity_search_with_score(query, k, **kwargs)
-
-        async def asimilarity_search_with_score(
-            self, query: str, k: int = 4, **kwargs: Any
-        ) -> list[tuple[Document, float]]:
-            asked.append(k)
-            return await super().asimilarity_search_with_score(query, k, **kwargs)
-
-    retriever = SentenceWindowRetriever(
-        vectorstore=Counting(words, neighbor_weights=(1,)), fetch_k=5, k=1, lexical_weight=0, window=2, ranking=None
-    )
-    retriever.add_documents([document("Refund. " * 30, "crowd"), document("A card.", "other")])
-    assert len(await way(retriever, "invoke", "refund")) == 1
-    assert len(await way(retriever, "invoke", "refund", k=2)) == 2
-    assert asked == [5, 5, 20, 80]
-
-
-async def test_settings_of_a_call_replace_those_of_the_retriever(way: Invoke) -> None:
-    documents = [story({4: "Refund."}, 9), document("Refund card.", "b", lang="en")]
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), k=1, window=0, ranking=None)
-    assert [window.page_content for window in await way(retriever, "invoke", "refund")] == ["Refund."]
-    assert len(await way(retriever, "invoke", "refund", k=2)) == 2
-    (wide,) = await way(retriever, "invoke", "refund", window=(1, 2))
-    assert wide.metadata["sentences"] == [3, 6]
-    (filtered,) = await way(retriever, "invoke", "refund", filter={"lang": "en"})
-    assert filtered.metadata["doc_id"] == "b"
-
-
-@pytest.mark.parametrize(("order", "expected"), [("relevance", "abcd"), ("document", "abcd"), ("edges", "acdb")])
-async def test_windows_come_in_the_order_asked_for(way: Invoke, order: Any, expected: str) -> None:
-    texts = {"a": "Refund.", "b": "Refund card.", "c": "Refund card seat.", "d": "Refund card seat page."}
-    documents = [document(text, doc_id) for doc_id, text in texts.items()]
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), order=order)
-    found = await way(retriever, "invoke", "refund")
-    assert "".join(window.metadata["doc_id"] for window in found) == expected
 
 
 async def test_a_call_may_change_all_that_needs_no_index(way: Invoke) -> None:
@@ -232,21 +142,6 @@ async def test_a_call_may_change_all_that_needs_no_index(way: Invoke) -> None:
         await way(retriever, "invoke", "refund", order="best")
     with pytest.raises(InvalidInputError, match="a call can't set 'fliter'; it can set filter, count_tokens, fetch_k"):
         await way(retriever, "invoke", "refund", fliter={})
-
-
-def test_neighbor_weights_change_when_an_index_is_opened(tmp_path: Path) -> None:
-    embedding = WordEmbeddings()
-    SentenceWindowRetriever.from_documents([story({2: "Refund."}, 9)], embedding, path=tmp_path, **PLAIN)
-    calls = embedding.calls
-    store = SentenceWindowRetriever.open(tmp_path, embedding, neighbor_weights=(1, 0.5)).vectorstore
-    assert isinstance(store, FaissStore)
-    assert store.stats().neighbor_weights == (1, 0.5)
-    assert [text.page_content for text in store.similarity_search("refund", k=3)] == [
-        "Refund.",
-        "Nothing 1.",
-        "Nothing 3.",
-    ]
-    assert embedding.calls == calls
 
 
 async def test_windows_go_by_a_value_of_the_documents_metadata(way: Invoke) -> None:
@@ -295,13 +190,6 @@ async def test_sentences_whose_words_match_take_no_place_of_those_above_min_scor
     assert all(each.metadata["doc_id"].startswith("s") for each in found)
 
 
-async def test_hits_below_min_score_do_not_count(way: Invoke) -> None:
-    documents = [document("Refund.", "a"), document("A refund and an annual card.", "b"), document("A seat.", "c")]
-    retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), min_score=0.5, **PLAIN)
-    assert [each.metadata["doc_id"] for each in await way(retriever, "invoke", "refund")] == ["a", "b"]
-    assert await way(retriever, "invoke", "backup") == []
-
-
 @pytest.mark.parametrize("window", ["auto", 0, 2, (0, 3)])
 @pytest.mark.parametrize("k", [1, 10, 40])
 async def test_windows_are_read_in_one_round_trip(way: Invoke, window: WindowSetting, k: int) -> None:
@@ -341,24 +229,6 @@ async def test_a_budget_trims_neighbors_then_drops_windows_and_is_never_exceeded
         assert [(window.metadata["doc_id"], window.metadata["sentences"]) for window in found] == windows, max_tokens
 
 
-async def test_a_reranker_chooses_among_all_windows_before_the_budget_is_spent(way: Invoke) -> None:
-    class Reverse(BaseDocumentCompressor):
-        def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> list[Document]:
-            return [
-                item.model_copy(update={"metadata": {**item.metadata, "relevance_score": float(rank)}})
-                for rank, item in enumerate(reversed(documents))
-            ]
-
-    documents = [story({4: "Refund."}, 9, "a"), story({4: "Refund card."}, 9, "b")]
-    retriever = SentenceWindowRetriever.from_documents(
-        documents, WordEmbeddings(), reranker=Reverse(), fetch_k=2, k=1, window=1, max_tokens=7, ranking=None
-    )
-    (window,) = await way(retriever, "invoke", "refund")
-    assert window.page_content == "Refund card. Nothing 5."
-    assert window.metadata["relevance_score"] == 0
-    assert_verbatim([window], documents)
-
-
 async def test_a_known_document_is_replaced_whole(way: Invoke, tmp_path: Path) -> None:
     retriever = SentenceWindowRetriever.from_documents([story({2: "Refund."}, 9)], WordEmbeddings(), path=tmp_path)
     new = document("A card. A seat.")
@@ -370,47 +240,6 @@ async def test_a_known_document_is_replaced_whole(way: Invoke, tmp_path: Path) -
     assert [window.metadata["doc_id"] for window in await way(retriever, "invoke", "card", k=9)] == ["b"]
     await way(retriever, "delete", ["b", "unknown"])
     assert await way(retriever, "invoke", "card") == []
-
-
-async def test_documents_in_any_store_that_fetches_by_id_are_replaced_whole(way: Invoke) -> None:
-    store = InMemoryVectorStore(WordEmbeddings())
-    retriever = SentenceWindowRetriever(vectorstore=store)
-    await way(retriever, "add_documents", [story({2: "Refund."}, 600)])
-    assert len(store.store) == 600
-    await way(retriever, "add_documents", [story({1: "Card."}, 2)])
-    (window,) = await way(retriever, "invoke", "card", k=1, window=2)
-    assert window.page_content == "Nothing 0. Card."
-    assert len(store.store) == 2
-    await way(retriever, "delete", ["a"])
-    assert not store.store
-
-
-async def test_an_index_is_opened_again_without_embedding(way: Invoke, tmp_path: Path) -> None:
-    documents = [story({2: "Refund."}, 9), document("Card.", "b")]
-    embedding = WordEmbeddings()
-    made = SentenceWindowRetriever.from_documents(documents, embedding, path=tmp_path / "index")
-    calls = embedding.calls
-    opened = SentenceWindowRetriever.open(tmp_path / "index", embedding, k=1)
-    assert await way(opened, "invoke", "refund") == await way(made, "invoke", "refund", k=1)
-    assert embedding.calls == calls
-
-
-async def test_distances_are_understood(way: Invoke) -> None:
-    class Distances(InMemoryVectorStore):
-        def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
-            return [(found, 1 - score) for found, score in super().similarity_search_with_score(query, k, **kwargs)]
-
-        async def asimilarity_search_with_score(
-            self, query: str, k: int = 4, **kwargs: Any
-        ) -> list[tuple[Document, float]]:
-            found = await super().asimilarity_search_with_score(query, k, **kwargs)
-            return [(each, 1 - score) for each, score in found]
-
-    retriever = SentenceWindowRetriever(vectorstore=Distances(WordEmbeddings()), k=2)
-    retriever.add_documents([document("Card.", "far"), document("Refund.", "near"), document("Refund card.", "mid")])
-    found = await way(retriever, "invoke", "refund")
-    assert [window.metadata["doc_id"] for window in found] == ["near", "mid"]
-    assert found[0].metadata["score"] > found[1].metadata["score"]
 
 
 async def test_a_hole_in_a_window_is_an_error(words: WordEmbeddings, way: Invoke) -> None:
@@ -461,9 +290,7 @@ async def test_a_document_replaced_between_search_and_reading_is_searched_again(
     st.tuples(st.integers(0, 4), st.integers(0, 4)),
     st.integers(1, 30),
 )
-def test_whatever_is_indexed_and_asked_windows_are_verbatim(
-    texts: list[str], k: int, window: tuple[int, int], fetch_k: int
-) -> None:
+def test_windows_are_always_verbatim(texts: list[str], k: int, window: tuple[int, int], fetch_k: int) -> None:
     documents = [document(text, str(n)) for n, text in enumerate(texts)]
     retriever = SentenceWindowRetriever(vectorstore=FaissStore(WordEmbeddings()), k=k, window=window, fetch_k=fetch_k)
     retriever.add_documents(documents)
@@ -471,20 +298,6 @@ def test_whatever_is_indexed_and_asked_windows_are_verbatim(
     assert_verbatim(found, documents)
     assert len(found) <= k
     assert bool(found) == any(text.strip() for text in texts)
-
-
-@settings(deadline=None)
-@given(st.text("ab. ", max_size=40), st.integers(0, 5))
-def test_sentences_without_space_between_them_make_verbatim_windows_too(text: str, size: int) -> None:
-    def slices(paragraph: str) -> list[tuple[int, int]]:
-        return [(at, at + 3) for at in range(0, len(paragraph) - 2, 3)]
-
-    source = document("refund." + text)
-    retriever = SentenceWindowRetriever(
-        vectorstore=FaissStore(WordEmbeddings()), splitter=SentenceSplitter(engine=slices), window=size
-    )
-    retriever.add_documents([source])
-    assert_verbatim(retriever.invoke("refund"), [source])
 
 
 @pytest.mark.parametrize("documents", [[], [Document(page_content="")], [Document(page_content=" \n\t")] * 3])
@@ -518,22 +331,6 @@ async def test_a_bad_question_is_refused(way: Invoke, query: str, keywords: dict
     assert len(await way(retriever, "invoke", "refund")) == 1
 
 
-@pytest.mark.parametrize(
-    ("field", "message"),
-    [
-        ({"k": 0}, "k is 0"),
-        ({"fetch_k": 0}, "fetch_k is 0"),
-        ({"max_tokens": 0}, "max_tokens is 0"),
-        ({"window": -1}, "window is -1"),
-        ({"order": "best"}, "order: .* not 'best'"),
-        ({"windows": 3}, "windows: "),
-    ],
-)
-def test_a_bad_setting_is_refused(words: WordEmbeddings, field: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        SentenceWindowRetriever(vectorstore=FaissStore(words), **field)
-
-
 async def test_two_documents_of_one_id_in_a_call_are_refused_and_nothing_is_stored(way: Invoke) -> None:
     retriever = SentenceWindowRetriever.from_documents([document("Old refund.")], WordEmbeddings())
     with pytest.raises(InvalidInputError, match="two documents of this call have the doc_id 'b'"):
@@ -558,31 +355,6 @@ async def test_an_embedder_that_fails_leaves_the_old_document(way: Invoke, in_me
     with pytest.raises(ConnectionError):
         await way(retriever, "add_documents", [document("Refund. Bad."), document("Other.", "b")])
     assert retriever.invoke("refund") == before
-
-
-async def test_all_errors_of_the_package_are_caught_by_one_class(way: Invoke) -> None:
-    retriever = SentenceWindowRetriever.from_documents([document("Refund.")], DeterministicFakeEmbedding(size=4))
-    with pytest.raises(SentenceWindowError):
-        await way(retriever, "invoke", "")
-
-
-async def test_the_async_constructor_does_what_the_sync_one_does(tmp_path: Path) -> None:
-    documents = [story({2: "Refund."}, 9), document("Card.", "b")]
-    made = await SentenceWindowRetriever.afrom_documents(documents, WordEmbeddings(), path=tmp_path, k=1)
-    assert made.invoke("refund") == SentenceWindowRetriever.open(tmp_path, WordEmbeddings(), k=1).invoke("refund")
-
-
-def test_the_clause_that_answers_is_in_the_window_with_real_vectors(recorded: Embeddings) -> None:
-    text = (
-        "## Monthly plans\n\nCustomers on a monthly plan may ask for a refund within 14 days. They write to us. "
-        "It is given in full.\n\n## Annual plans\n\nCustomers on an annual plan may ask for a refund within 30 days. "
-        "They write to us. It is refused once 100 bookings have been taken.\n\n## Invoices\n\nThey are sent by post."
-    )
-    retriever = SentenceWindowRetriever.from_documents([document(text)], recorded, k=1, window=2)
-    (window,) = retriever.invoke("When is a refund of an annual plan refused?")
-    assert window.metadata["heading"] == "Annual plans"
-    assert "once 100 bookings have been taken" in window.page_content
-    assert_verbatim([window], [document(text)])
 
 
 async def test_the_event_loop_goes_on_while_documents_are_split_and_embedded() -> None:

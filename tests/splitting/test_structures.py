@@ -5,18 +5,14 @@ that none of them can be wrong unseen.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.splitting.blocks import Block, bold_title
-from langchain_sentence_window.splitting.engines import Ruleset
-from langchain_sentence_window.splitting.languages import load_language
-from langchain_sentence_window.splitting.lead_ins import lead_in_part
-from langchain_sentence_window.splitting.sentences import Sentence, split_text
-from langchain_sentence_window.splitting.transcripts import speaker_end
+from langchain_sentence_window.splitting import Block
 
 STRUCTURES = Path(__file__).parent / "structures"
 MARK, END = "\n---- sentences\n", "\n===="
@@ -40,7 +36,7 @@ def written(text: str, *, structure: str = "auto") -> list[str]:
     return written_sentences(text, SentenceSplitter(structure=structure).split_text(text))  # type: ignore[arg-type]
 
 
-def written_sentences(text: str, sentences: list[Sentence]) -> list[str]:
+def written_sentences(text: str, sentences: list[Any]) -> list[str]:
     return [
         "\t".join(
             [
@@ -94,7 +90,7 @@ def test_no_sentence_crosses_messages_and_each_knows_its_speaker(form: str, said
         first = sentences[of_it[0]]
         assert first.start == start
         assert sentences[of_it[-1]].end == end
-        assert name in text[start : speaker_end(text, start, end)]
+        assert name in text[first.start : first.end]
         spoken = [sentences[index] for index in of_it[1:] if sentences[index].kind == "message"]
         assert {sentence.lead_in for sentence in spoken} <= {of_it[0]}
 
@@ -125,72 +121,6 @@ def test_a_long_table_and_a_long_list_keep_one_lead_in() -> None:
     assert [s.lead_in for s in sentences] == [None, *[0] * 2_000, None, *[2_001] * 2_000]
 
 
-def test_sentences_that_are_joined_or_cut_keep_their_lead_in() -> None:
-    text = "# Fees\n\nThe fees are:\n\n- one. Two. Three.\n\n| a | b |\n|---|---|\n| one two three | four five six |"
-    joined = SentenceSplitter(min_chars=100).split_text(text)
-    assert [(s.lead_in, text[s.start : s.end]) for s in joined][2:3] == [(1, "- one. Two. Three.")]
-    cut = SentenceSplitter(max_chars=12).split_text(text)
-    header = next(i for i, s in enumerate(cut) if s.kind == "table_row")
-    rows = [
-        s for s in cut if s.kind == "table_row" and text[s.start : s.end].strip("|- ") and s.start > cut[header + 1].end
-    ]
-    assert rows
-    assert {s.lead_in for s in rows} == {header}
-
-
-def test_what_of_a_lead_in_is_shown() -> None:
-    assert lead_in_part("table_row", "| a | b |  \n|---|---|") == ("header", 9)
-    assert lead_in_part("table_row", "a\tb") == ("header", 3)
-    assert lead_in_part("message", "[10:06] Anna: Hello.") == ("speaker", 13)
-    assert lead_in_part("message", "Hello.") == ("speaker", 0)
-    assert lead_in_part("list_item", "The items are:") == ("list", 14)
-    assert lead_in_part("prose", "[10:06] Anna: Bring:") == ("list", 20)
-
-
-def test_blocks_that_are_given_know_their_lead_ins_too() -> None:
-    lines = [
-        *(
-            ("prose", "Never use it for:"),
-            ("list_item", "coins"),
-            ("list_item", "refunds. Of any kind."),
-            ("prose", "The end."),
-        ),
-        *(("table_row", "Plan\tPrice"), ("table_row", "Pro\t10 a month"), ("table_row", "Max\t20 a month")),
-        *(("table_row", "Ann\tBob"), ("prose", "[10:06] Ann: Hello. So."), ("prose", "[10:07] Bob: Yes. Yes.")),
-    ]
-    text, blocks = "", []
-    for number, (kind, line) in enumerate(lines):
-        text += ("\n\n" if number == 7 else "\n") + line
-        blocks.append(Block(len(text) - len(line), len(text), kind))
-    found = split_text(text, Ruleset(load_language("en")), blocks=blocks)
-    assert [(sentence.lead_in, text[sentence.start : sentence.end]) for sentence in found] == [
-        (None, "Never use it for:"),
-        (0, "coins"),
-        (0, "refunds."),
-        (0, "Of any kind."),
-        (None, "The end."),
-        (None, "Plan\tPrice"),
-        (5, "Pro\t10 a month"),
-        (5, "Max\t20 a month"),
-        (None, "Ann\tBob"),
-        (None, "[10:06] Ann: Hello."),
-        (9, "So."),
-        (None, "[10:07] Bob: Yes."),
-        (11, "Yes."),
-    ]
-
-
-@given(st.text(st.characters(codec=None), max_size=120))
-@example("**" * 60)
-@example("***a** b*")
-@example("[10:06] " + "a" * 60 + ": b")
-def test_any_line_may_be_asked_about(line: str) -> None:
-    assert 0 <= speaker_end(line) <= len(line)
-    assert "\n" not in bold_title(line) or "\n" in line
-    for kind in ("table_row", "message", "list_item"):
-        assert 0 <= lead_in_part(kind, line)[1] <= len(line)
-
-
 @pytest.mark.parametrize("structure", ["markdown", "plain"])
 def test_structures_are_found_in_either_structure(structure: str) -> None:
     chat = "[10:06] Anna: Hello there. How are you?\n[10:07] Bob: Good. Thanks!"
@@ -203,3 +133,29 @@ def test_front_matter_is_text_where_it_is_not_looked_for() -> None:
     text = "---\ntitle: Terms\n---\nHello there."
     assert "title: Terms" in " ".join(written(text, structure="plain"))
     assert "title: Terms" not in " ".join(written(text, structure="markdown"))
+
+
+def test_blocks_of_a_parser_have_lead_ins() -> None:
+    lines = [
+        ("prose", "Never use it for:", None),
+        ("list_item", "coins", 0),
+        ("list_item", "refunds.", 0),
+        ("prose", "The end.", None),
+        ("table_row", "Plan\tPrice", None),
+        ("table_row", "Pro\t10 a month", 4),
+        ("table_row", "Max\t20 a month", 4),
+        ("prose", "[10:06] Ann: Hello.", None),
+        ("prose", "[10:07] Bob: Yes.", None),
+    ]
+    text, blocks = "", []
+    for kind, line, _ in lines:
+        text += line + "\n"
+        blocks.append(Block(len(text) - len(line) - 1, len(text) - 1, kind))
+    found = SentenceSplitter(structure=lambda _: blocks).split_text(text)
+    assert [(text[each.start : each.end], each.lead_in) for each in found] == [(line, lead) for _, line, lead in lines]
+
+
+def test_rows_that_are_cut_keep_their_header() -> None:
+    text = "| a | b |\n|---|---|\n| one two three | four five six |"
+    cut = SentenceSplitter(max_chars=12).split_text(text)
+    assert {each.lead_in for each in cut if each.start > text.index("one")} == {0}

@@ -1,14 +1,19 @@
-"""Cues of subtitles, and sentences that run across them."""
+"""Subtitles are documents of cues: sentences run across cues, and windows say their times."""
 
-import re
-from itertools import pairwise
+import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.splitting.subtitles import find_cues, stretches
+from langchain_sentence_window import (
+    SentenceSplitter,
+    SentenceWindowRetriever,
+    describe_location,
+    format_context,
+    merge_windows,
+)
+from tests.toys import WordEmbeddings
 
 SUBRIP = """1
 00:00:01,000 --> 00:00:04,250
@@ -48,11 +53,15 @@ Nor this.
 """
 
 
-def cues(text: str) -> list[tuple[float, float, str, list[str]]]:
+def cues(text: str) -> list[tuple[float, float, str, str]]:
+    """What each stretch of a cue holds, with its times and its speaker."""
+    retriever = SentenceWindowRetriever.from_documents(
+        [Document(text, id="a", metadata={"source": "a.srt"})], WordEmbeddings()
+    )
+    [document] = retriever.get(["a"])
     return [
-        (cue.begins, cue.ends, cue.speaker, [text[cue.start + low : cue.start + high] for low, high in spans])
-        for cue in find_cues(text)
-        for spans in [stretches(text[cue.start : cue.end])]
+        (part["cue_start"], part["cue_end"], part.get("speaker", ""), text[part["start_index"] : part["end_index"]])
+        for part in document.metadata.get("parts", [])
     ]
 
 
@@ -61,9 +70,9 @@ def sentences(text: str, language: str = "en") -> list[str]:
 
 
 FOUND = [
-    (1, 4.25, "", ["A seat is booked by mail. It", "is", "yours", "when the"]),
-    (4.25, 8, "", ["con", "firm", "ation has come.", "- And then?", "- You pay."]),
-    (3723.5, 3724, "", ["Within", "7"]),
+    *((1, 4.25, "", each) for each in ("A seat is booked by mail.", "It", "is", "yours", "when the")),
+    *((4.25, 8, "", each) for each in ("con", "firm", "ation has come.", "- And then?", "- You pay.")),
+    *((3723.5, 3724, "", each) for each in ("Within", "7")),
 ]
 
 
@@ -87,9 +96,10 @@ def test_the_cues_of_subrip_are_found(text: str) -> None:
 
 def test_the_cues_of_webvtt_are_found_without_names_and_comments() -> None:
     assert cues(WEBVTT) == [
-        (1, 4.25, "Anna Roth", ["Are you"]),
-        (1, 4.25, "Ben", ["Yes!", "I am."]),
-        (4.25, 5, "", ["7"]),
+        (1, 4.25, "Anna Roth", "Are you"),
+        (1, 4.25, "Ben", "Yes!"),
+        (1, 4.25, "Ben", "I am."),
+        (4.25, 5, "", "7"),
     ]
 
 
@@ -105,7 +115,7 @@ def test_the_cues_of_webvtt_are_found_without_names_and_comments() -> None:
     ],
 )
 def test_other_texts_hold_no_cues(text: str) -> None:
-    assert find_cues(text) == []
+    assert cues(text) == []
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
 
 
@@ -131,33 +141,115 @@ def test_lines_that_live_captions_repeat_count_once() -> None:
         f"00:0{n}.900 --> 00:0{n + 1}.000\nline {n}\n \n"
         for n in range(4)
     ]
-    assert [(begins, ends, lines) for begins, ends, _, lines in cues("WEBVTT\n\n" + "\n".join(shown))] == [
-        (n, n + 1, ["line", f"{n}"]) for n in range(4)
+    assert cues("WEBVTT\n\n" + "\n".join(shown)) == [
+        (n, n + 1, "", each) for n in range(4) for each in ("line", f"{n}")
     ]
 
 
 def test_words_that_are_said_twice_are_kept() -> None:
     text = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:01,000\n{each}\n\n" for n, each in enumerate("abbbbbgh"))
-    assert [lines for *_, lines in cues(text)] == [[each] for each in "abbbbbgh"]
+    assert [each for *_, each in cues(text)] == list("abbbbbgh")
 
 
-WORDS = st.lists(st.sampled_from(["a", "Seat.", "is", "12", "NOTE", "<i>", "booked?", "\n", "席。", "-"]), max_size=9)
+TALK = """1
+00:01:12,000 --> 00:01:15,500
+A card is sent. The seat that
+
+2
+00:01:15,500 --> 00:01:19,900
+you <i>book</i> is yours. A refund
+
+3
+01:00:00,000 --> 01:00:02,000
+takes a week.
+"""
+TEXT = "A card is sent. The seat that you book is yours. A refund takes a week."
 
 
-@given(st.lists(WORDS, min_size=1, max_size=6), st.booleans())
-def test_what_is_shown_is_in_a_sentence(shown: list[list[str]], is_webvtt: bool) -> None:
-    payloads = [re.sub(r"[ \n]*\n[ \n]*", "\n", f"x{n} {' '.join(words)}") for n, words in enumerate(shown)]
-    text = "WEBVTT\n\n" * is_webvtt
-    text += "\n".join(f"{n}\n00:{n:02}:00.000 --> 00:{n:02}:09.000\n{each}\n" for n, each in enumerate(payloads))
-    in_cues = [
-        (cue.start + low, cue.start + high)
-        for cue in find_cues(text)
-        for low, high in stretches(text[cue.start : cue.end])
-    ]
-    assert "".join("".join(text[low:high].split()) for low, high in in_cues) == "".join(
-        "".join(each.replace("<i>", "").split()) for each in payloads
+def subtitles(text: str = TALK, **metadata: object) -> Document:
+    return Document(text, metadata={"source": "talk.srt", "course": "seats", **metadata})
+
+
+def indexed(documents: list[Document]) -> SentenceWindowRetriever:
+    return SentenceWindowRetriever.from_documents(
+        documents, WordEmbeddings(), k=1, fetch_k=1, window=0, lexical_weight=0
     )
-    spans = SentenceSplitter().spans(text)
-    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
-    assert all(any(low <= at < high for low, high in spans) for span in in_cues for at in span[:1])
-    assert all(any(low < at <= high for low, high in spans) for span in in_cues for at in span[1:])
+
+
+def test_windows_name_their_times_and_stand_in_the_file() -> None:
+    retriever = indexed([subtitles()])
+    [window] = retriever.invoke("seat")
+    assert window.page_content == "The seat that you book is yours."
+    assert window.metadata["times"] == [72, 79.9]
+    assert window.metadata["course"] == "seats"
+    assert describe_location(window) == "talk.srt, 00:01:12–00:01:19"
+    assert "[1] talk.srt, 00:01:12–00:01:19\n" in format_context([window])
+    start = window.metadata["start_index"]
+    for part in window.metadata["parts"]:
+        low, high = (at - start for at in part["span"])
+        assert TALK[part["start_index"] : part["end_index"]] == window.page_content[low:high]
+    assert [part["cue_start"] for part in window.metadata["parts"]] == [72, 75.5, 75.5, 75.5]
+    [found] = retriever.get(["talk.srt"])
+    assert found.page_content == TEXT
+
+
+def test_times_follow_what_is_joined_and_cut() -> None:
+    retriever = indexed([subtitles()])
+    [seat], [refund] = retriever.invoke("seat"), retriever.invoke("refund")
+    assert describe_location(refund) == "talk.srt, 00:01:15–01:00:02"
+    [joined] = merge_windows([seat, refund])
+    assert (joined.page_content, joined.metadata["times"]) == (TEXT[16:], [72, 3602])
+
+
+def test_windows_of_several_sentences_of_a_cue_are_merged() -> None:
+    cues = "00:01.000 --> 00:02.000\nA card. A seat. A trial. A page."
+    whole = subtitles(f"WEBVTT\n\n{cues}")
+    store = indexed([whole]).vectorstore
+    retriever = SentenceWindowRetriever(vectorstore=store, k=1, fetch_k=1, window=1, lexical_weight=0)
+    windows = [*retriever.invoke("seat"), *retriever.invoke("trial")]
+    [merged] = merge_windows(windows)
+    assert [each.page_content for each in windows] == ["A card. A seat. A trial.", "A seat. A trial. A page."]
+    assert merged.page_content == "A card. A seat. A trial. A page."
+    [all_of_it] = retriever.invoke("seat", window=3)
+    assert merged.metadata["parts"] == all_of_it.metadata["parts"]
+
+
+def test_sentences_can_be_filtered_by_time_and_speaker() -> None:
+    cues = "00:01.000 --> 00:02.000\n<v Anna>The seat is free\n\n00:03.000 --> 00:04.000\n<v Ben>A seat is booked."
+    retriever = indexed([subtitles(f"WEBVTT\n\n{cues}")])
+    [window] = retriever.invoke("seat", filter={"speaker": "Ben"})
+    assert (window.page_content, window.metadata["speaker"]) == ("A seat is booked.", "Ben")
+    [both] = merge_windows([window, *retriever.invoke("seat", filter={"speaker": "Anna"})])
+    assert [part["speaker"] for part in both.metadata["parts"]] == ["Anna", "Ben"]
+    [window] = retriever.invoke("seat", filter={"cue_start": {"$lt": 2}})
+    assert window.page_content == "The seat is free"
+
+
+@pytest.mark.parametrize("with_offsets", [True, False])
+def test_chunks_of_a_file_are_put_together_first(with_offsets: bool) -> None:
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=30, add_start_index=with_offsets)
+    chunks = splitter.split_documents([subtitles()])
+    assert len(chunks) > 2
+    cut = SentenceSplitter().split_documents(chunks)
+    assert " ".join(each.page_content for each in cut) == TEXT
+    assert [each.metadata["cue_start"] for each in cut] == [72, 72, 75.5]
+    if with_offsets:
+        [window] = indexed(chunks).invoke("seat")
+        assert [TALK[each["start_index"] : each["end_index"]] for each in window.metadata["parts"]] == [
+            "The seat that",
+            "you",
+            "book",
+            "is yours.",
+        ]
+
+
+def test_cues_of_ones_own_are_joined_in_the_order_of_their_times() -> None:
+    said = [("you book is yours.", 75.5, 79.9), ("The seat that", 72, 75.5)]
+    cues = [subtitles(text, cue_start=begins, cue_end=ends) for text, begins, ends in said]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        [sentence] = SentenceSplitter().split_documents(cues)
+    assert "they came in another order" in str(caught[0].message)
+    assert sentence.page_content == "The seat that you book is yours."
+    [window] = indexed(cues[::-1]).invoke("seat")
+    assert window.metadata["times"] == [72, 79.9]

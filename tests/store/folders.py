@@ -1,10 +1,14 @@
-"""Folders of indexes that tests damage, copy and open: their files, and processes that were killed beside them."""
+"""Folders of indexes that tests damage, copy and open: their files, and processes that are killed while using them."""
 
 import os
 import signal
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
+from langchain_sentence_window import FaissStore
 from tests.interpreters import run_code
+from tests.torture.corpus import TextEmbeddings, document
 
 DATABASE = "sentences.sqlite3"
 LOG = f"{DATABASE}-wal"
@@ -15,7 +19,7 @@ WORDS = "words"
 _KILLED = """
 import os, shutil, signal, sys
 from langchain_sentence_window import FaissStore
-from tests.torture.restoring import stage
+from tests.store.folders import stage
 from tests.torture.corpus import TextEmbeddings, document
 store = FaissStore.open(sys.argv[1], TextEmbeddings())
 for act in sys.argv[2].split():
@@ -40,11 +44,27 @@ def be_killed(folder: Path, acts: str = "write") -> None:
     Args:
         folder: The folder of the index, with documents 0 to 9 of version 0.
         acts: What it does: ``write`` version 9 of document 2, ``search`` words, ``stage`` vectors, interrupted,
-            ``copy`` the database beside the folder, or ``write much``.
+            ``copy`` the database next to the folder, or ``write much``.
     """
     done = run_code(_KILLED, folder, acts)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert (folder / LOG).stat().st_size
+
+
+def stage(store: FaissStore) -> None:
+    """Interrupt a call while many documents are embedded, so that no document is written, but vectors are."""
+    calls, embed = count(), TextEmbeddings.embed_documents
+
+    def interrupted(embedding: TextEmbeddings, texts: list[str]) -> list[list[float]]:
+        if next(calls):
+            raise KeyboardInterrupt
+        return embed(embedding, texts)
+
+    setattr(TextEmbeddings, embed.__name__, interrupted)
+    with suppress(KeyboardInterrupt):
+        store.add_documents([each for number in range(200, 260) for each in document(number, 3)])
+    setattr(TextEmbeddings, embed.__name__, embed)
+    assert store.stats().staged_texts
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

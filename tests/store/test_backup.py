@@ -1,4 +1,4 @@
-"""Backups, restores, and databases beside the log of another one."""
+"""Backups, restores, and databases next to the log of another one."""
 
 import os
 import random
@@ -15,9 +15,6 @@ import pytest
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
-from langchain_sentence_window.store import database
-from tests.conftest import Invoke
-from tests.interpreters import run_code
 from tests.store.folders import DATABASE, HEAD, LOG, VECTORS, WORDS, be_killed, files_of
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
@@ -61,10 +58,10 @@ def holds(folder: Path, expected: dict[int, set[int]]) -> bool:
 
 
 @pytest.mark.parametrize("on_disk", [True, False])
-async def test_a_backup_is_the_store_of_that_moment(on_disk: bool, tmp_path: Path, way: Invoke) -> None:
+def test_a_backup_is_the_store_of_that_moment(on_disk: bool, tmp_path: Path) -> None:
     with FaissStore(TextEmbeddings(), tmp_path / "index" if on_disk else None) as store:
         fill(store, 80)
-        await way(store, "backup", tmp_path / "backup")
+        store.backup(tmp_path / "backup")
         store.replace_documents(document(3, 5), ["document 3"])
         with pytest.raises(StoreError, match="holds an index already; choose another folder"):
             store.backup(tmp_path / "backup")
@@ -92,7 +89,6 @@ OLD: dict[str, Callable[[Path], object]] = {
     "nothing": lambda path: shutil.rmtree(path.parent),
     "an empty file": lambda path: path.write_bytes(b""),
     "no database": lambda path: path.write_bytes(random.Random(0).randbytes(path.stat().st_size)),
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:100_000]),
     "damaged": lambda path: path.write_bytes(path.read_bytes()[:100] + random.Random(0).randbytes(100_000)),
     "foreign": foreign,
     "no head": lambda path: path.with_name(HEAD).unlink(),
@@ -132,29 +128,6 @@ def test_a_store_that_is_open_sees_what_was_restored_and_goes_on(index: Path, ba
     assert holds(index, FIRST | {5: {7}})
 
 
-def test_an_index_that_is_open_and_written_is_restored_elsewhere(index: Path, tmp_path: Path) -> None:
-    with FaissStore.open(index, TextEmbeddings()) as store:
-        store.replace_documents(document(3, 5), ["document 3"])
-        FaissStore.restore(index, tmp_path / "new")
-        assert holds(tmp_path / "new", FIRST | {3: {5}})
-
-
-def test_a_write_that_ends_while_its_index_is_restored_leaves_one_that_opens(
-    index: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Between the end of a transaction and the record of its number, there is nothing public to stop at.
-    record = database._write_head
-
-    def restore_first(*arguments: Any) -> None:
-        FaissStore.restore(backup, index)
-        record(*arguments)
-
-    with FaissStore.open(index, TextEmbeddings()) as store, monkeypatch.context() as patch:
-        patch.setattr(database, "_write_head", restore_first)
-        store.replace_documents(document(3, 5), ["document 3"])
-    assert holds(index, FIRST)
-
-
 def test_a_damaged_backup_changes_nothing(index: Path, backup: Path, tmp_path: Path) -> None:
     sound, before = (backup / DATABASE).read_bytes(), files_of(index)
     at = sound.index(b"Sentence s3 of document d7")
@@ -167,42 +140,6 @@ def test_a_damaged_backup_changes_nothing(index: Path, backup: Path, tmp_path: P
         FaissStore.restore(tmp_path / "nowhere", index)
     with pytest.raises(StoreError, match="can't be restored to itself"):
         FaissStore.restore(index, index)
-
-
-ON_A_FULL_DISK = """
-import resource, signal, sys
-from langchain_sentence_window import FaissStore
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
-try:
-    FaissStore.restore(*sys.argv[1:3])
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [20_000, 100_000, 200_000])
-def test_a_restore_on_a_full_disk_changes_nothing(index: Path, backup: Path, most: int) -> None:
-    be_killed(index)
-    done = run_code(ON_A_FULL_DISK, backup, index, most)
-    assert done.stdout.startswith("StoreError "), done
-    assert "make sure that the disk has room" in done.stdout
-    assert holds(index, FIRST | {2: {9}})
-
-
-def test_an_index_in_use_is_not_restored_and_the_backup_is_not_blamed(
-    index: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *given, **settings: connect(*given, **{**settings, "timeout": 0}))
-    foreign(index / DATABASE)
-    with closing(connect(index / DATABASE)) as user:
-        user.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"can't be restored to .*another process is using it"):
-            FaissStore.restore(backup, index)
-    assert holds(backup, FIRST)
 
 
 def test_those_may_use_an_index_who_may_use_new_files(index: Path, tmp_path: Path) -> None:
@@ -251,7 +188,7 @@ def test_the_log_of_another_version_is_never_applied(index: Path, backup: Path, 
 
 @pytest.mark.process
 def test_a_copy_of_the_file_that_was_made_while_it_was_in_use_takes_no_later_log(index: Path) -> None:
-    """The log was brought into the database, and began anew, since the copy was made."""
+    """The log was moved into the database, and started again, since the copy was made."""
     be_killed(index, "write copy write much")
     shutil.move(f"{index}.copy", index / DATABASE)
     with pytest.raises(StoreError, match=r"-wal is the write-ahead log of another version"):
@@ -273,12 +210,12 @@ def test_a_log_without_its_database_is_not_that_of_a_new_one(index: Path, with_h
 
 @pytest.mark.process
 @pytest.mark.parametrize("share", [0, 0.5])
-def test_a_log_that_was_lost_or_cut_is_missed(index: Path, share: float) -> None:
+def test_a_lost_or_cut_log_is_detected(index: Path, share: float) -> None:
     be_killed(index)
     log = (index / LOG).read_bytes()
     (index / LOG).write_bytes(log[: int(len(log) * share)])
     (index / f"{DATABASE}-shm").unlink()
-    with pytest.raises(StoreError, match="holds 1 writes, and 2 were made: its file or its write-ahead log was lost"):
+    with pytest.raises(StoreError, match="has 1 of 2 writes: its file or its write-ahead log was lost"):
         FaissStore.open(index, TextEmbeddings())
     (index / HEAD).unlink()
     assert holds(index, FIRST)
@@ -291,7 +228,7 @@ def test_an_older_copy_of_the_database_is_not_mixed_with_newer_caches(index: Pat
         store.lexical_search("a")
         store.save()
     (index / DATABASE).write_bytes(older)
-    with pytest.raises(StoreError, match=r"holds 1 writes, and 2 were made.*to go on without what is missing, delete"):
+    with pytest.raises(StoreError, match=r"has 1 of 2 writes.*to continue without the missing writes, delete"):
         FaissStore.open(index, TextEmbeddings())
     (index / HEAD).unlink()
     with FaissStore.open(index, TextEmbeddings()) as store:
@@ -306,12 +243,6 @@ def test_a_database_that_was_lost_is_not_taken_for_an_empty_one(index: Path, is_
         (index / DATABASE).touch()
     with pytest.raises(StoreError, match="is missing or is empty, though there was an index; restore it"):
         FaissStore(TextEmbeddings(), index)
-
-
-def test_an_empty_file_is_not_an_empty_store(tmp_path: Path) -> None:
-    (tmp_path / DATABASE).touch()
-    with pytest.raises(IndexNotFoundError):
-        FaissStore.open(tmp_path, TextEmbeddings())
 
 
 def test_a_rollback_journal_is_not_applied(index: Path) -> None:
@@ -359,19 +290,6 @@ def test_links_among_the_caches_are_replaced(index: Path, tmp_path: Path) -> Non
     assert not any((index / name).is_symlink() for name in victims)
 
 
-def test_a_folder_of_words_that_is_a_link_is_replaced(index: Path, tmp_path: Path) -> None:
-    with FaissStore.open(index, TextEmbeddings()) as store:
-        store.lexical_search("a")
-    (index / WORDS).rename(tmp_path / "elsewhere")
-    (index / WORDS).symlink_to(tmp_path / "elsewhere")
-    before = files_of(tmp_path / "elsewhere")
-    with FaissStore.open(index, TextEmbeddings()) as store:
-        store.replace_documents(document(3, 5), ["document 3"])
-    assert holds(index, FIRST | {3: {5}})
-    assert files_of(tmp_path / "elsewhere") == before
-    assert not (index / WORDS).is_symlink()
-
-
 @pytest.mark.parametrize("name", [HEAD, VECTORS, f"{WORDS}/meta.json"])
 def test_a_pipe_is_not_waited_for(index: Path, name: str) -> None:
     with FaissStore.open(index, TextEmbeddings()) as store:
@@ -400,12 +318,11 @@ def test_a_folder_in_place_of_a_file_is_left_alone(index: Path, backup: Path, na
 # Paths
 
 
-@pytest.mark.parametrize("path", ["", "a\0b", b"index", 5, None, "a" * 300, "\ud800"])
+@pytest.mark.parametrize("path", ["", "a\0b", b"index", None, "\ud800"])
 def test_an_invalid_path_is_refused(path: Any, index: Path) -> None:
     calls: list[Any] = [
         lambda: FaissStore.open(path, TextEmbeddings()),
         lambda: FaissStore.exists(path),
-        lambda: FaissStore(TextEmbeddings(), "" if path is None else path),
         lambda: FaissStore.restore(path, index),
         lambda: FaissStore.restore(index, path),
     ]

@@ -1,24 +1,25 @@
-"""Candidates of a search: what ranking is given, and what is made of its scores."""
+"""Candidates of a search, and their sentences: those that a plain read of the Documents gives, all of one state."""
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, Candidates
-from tests.conftest import Invoke
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.ranking.candidates import NO_TEXT
 from tests.filter_model import matches
+from tests.forms import Invoke
+from tests.store.searching import candidates_of, unit
 from tests.toys import WordEmbeddings
 
+FIELDS = [field for field in StoredSentence.__slots__ if field != "window"]
 TEXTS = ["A refund for the annual plan.", "The refund is paid to the card.", "A card, a CARD!", "Nothing at all."]
 
 
@@ -32,22 +33,7 @@ def section(doc_id: str, start: int, *texts: str, **metadata: Any) -> list[Docum
     return [sentence(doc_id, start + n, start, end, text, **metadata) for n, text in enumerate(texts)]
 
 
-class Noting:
-    """Ranks by meaning, and keeps the candidates."""
-
-    def __init__(self) -> None:
-        self.seen: list[Candidates] = []
-
-    def __call__(self, candidates: Candidates) -> Any:
-        self.seen.append(candidates)
-        return candidates.dense
-
-    @property
-    def last(self) -> Candidates:
-        return self.seen[-1]
-
-
-def expected(candidates: Candidates, stored: dict[str, Document], asked: dict[str, Any]) -> None:
+def check_candidates(candidates: Any, stored: dict[str, Document], asked: dict[str, Any]) -> None:
     """Check candidates against what a plain read of the documents gives."""
     sentences = {
         (each.metadata["doc_id"], each.metadata["sentence_index"]): each
@@ -106,8 +92,7 @@ def test_candidates_are_what_a_plain_read_gives(data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         given_ = data.draw(st.permutations(given_))
     stored = {str(each.id): each for each in given_}
-    with FaissStore(WordEmbeddings()) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("langchain_sentence_window.store.state.CANDIDATES", data.draw(st.integers(1, 9)))
+    with FaissStore(WordEmbeddings()) as store:
         for start in range(0, len(given_), 5):
             store.add_documents(given_[start : start + 5])
         for id_ in data.draw(st.lists(st.sampled_from(sorted(stored)), max_size=3, unique=True)):
@@ -118,180 +103,180 @@ def test_candidates_are_what_a_plain_read_gives(data: st.DataObject) -> None:
                 stored[id_] = stored[id_].model_copy(update={"page_content": f"{stored[id_].page_content} seat"})
                 store.add_documents([stored[id_]])
         asked = data.draw(st.sampled_from(asked_filters))
-        k, rank = data.draw(st.integers(1, 9)), Noting()
+        k = data.draw(st.integers(1, 9))
         for weight in (0, 0.5):
-            found = store.hybrid_search("a card seat", k, filter=asked, lexical_weight=weight, rank=rank)
-            if found:
-                expected(rank.last, stored, asked)
-                assert len(found) == min(k, len(rank.last))
-                assert all(stored[str(each.id)] == each for each, _ in found)
-                assert all(matches(each.metadata, asked) for each, _ in found)
+            check_candidates(candidates_of(store, "a card seat", k, filter=asked, lexical_weight=weight), stored, asked)
+            found = store.hybrid_search("a card seat", k, filter=asked, lexical_weight=weight)
+            assert all(stored[str(each.id)] == each for each, _ in found)
+            assert all(matches(each.metadata, asked) for each, _ in found)
 
 
-async def test_a_score_is_what_rank_returns_and_equal_ones_stay_in_order(words: WordEmbeddings, way: Invoke) -> None:
-    store = FaissStore.from_texts([*TEXTS, "refund card page"], words, ids=list("abcde"))
-    usual = [each.id for each, _ in await way(store, "hybrid_search", "refund card", k=9)]
-    assert len(usual) == 5
-    same = await way(store, "hybrid_search", "refund card", k=9, rank=lambda found: np.zeros(len(found)))
-    assert [(each.id, score) for each, score in same] == [(id_, 0.0) for id_ in usual]
-    places = {id_: float(at) for at, id_ in enumerate(usual)}
-    last = await way(
-        store, "hybrid_search", "refund card", k=2, rank=lambda found: [places[id_] for id_, _ in found.keys]
-    )
-    assert [(each.id, score) for each, score in last] == [(usual[4], 4.0), (usual[3], 3.0)]
-
-
-async def test_rank_is_given_the_scores_of_both_searches(words: WordEmbeddings, way: Invoke) -> None:
-    store, rank = FaissStore(words, neighbor_weights=(1,)), Noting()
-    await way(store, "add_documents", [*section("a", 0, *TEXTS), Document(id="b", page_content="A seat.")])
-    await way(store, "hybrid_search", "the card of the trial", k=9, rank=rank)
-    (cosines,) = [{each.id: score for each, score in store.similarity_search_with_score("the card of the trial", 9)}]
-    bm25 = {each.id: score for each, score in store.lexical_search("the card of the trial", 9)}
-    ids = [key[0] if key[0] == "b" else f"a{key[1]}" for key in rank.last.keys]
-    assert sorted(ids) == ["a0", "a1", "a2", "a3", "b"]
-    assert rank.last.dense.tolist() == pytest.approx([cosines[id_] for id_ in ids])
-    assert rank.last.lexical.tolist() == pytest.approx([bm25.get(id_, 0.0) for id_ in ids])
-    assert rank.last.document_frequency is not None
-    assert rank.last.document_frequency(["card", "THE", "none", "", "a-card", "a" * 10**6, "\ud800"]) == (
-        [2, 2, 0, 0, 2, 0, 0],
-        5,
-    )
-
-
-async def test_meaning_alone_is_ranked_without_a_lexical_index(
-    words: WordEmbeddings, way: Invoke, tmp_path: Path
-) -> None:
-    store, rank = FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path), Noting()
-    found = await way(store, "hybrid_search", "refund", k=2, lexical_weight=0, rank=rank)
-    usual = await way(store, "similarity_search_with_score", "refund", k=2)
-    assert [each for each, _ in found] == [each for each, _ in usual]
-    assert [score for _, score in found] == pytest.approx([score for _, score in usual])
-    assert rank.last.lexical.tolist() == [0.0] * 4
-    assert rank.last.document_frequency is None
-    assert store.stats().bytes["lexical"] == 0
-    store.close()
+def test_candidates_have_the_scores_of_both_searches(words: WordEmbeddings, tmp_path: Path) -> None:
+    query = "the card of the trial"
+    with FaissStore(words, tmp_path, neighbor_weights=(1,)) as store:
+        store.add_documents([*section("a", 0, *TEXTS), Document(id="b", page_content="A seat.")])
+        by_meaning = candidates_of(store, query, lexical_weight=0)
+        assert store.stats().bytes["lexical"] == 0  # an index that isn't needed isn't made
+        candidates = candidates_of(store, query)
+        cosines = {each.id: score for each, score in store.similarity_search_with_score(query, 9)}
+        bm25 = {each.id: score for each, score in store.lexical_search(query, 9)}
+        ids = [name if name == "b" else f"a{index}" for name, index in candidates.keys]
+        assert sorted(ids) == ["a0", "a1", "a2", "a3", "b"]
+        assert candidates.dense.tolist() == pytest.approx([cosines[id_] for id_ in ids])
+        assert candidates.lexical.tolist() == pytest.approx([bm25.get(id_, 0.0) for id_ in ids])
+        assert (by_meaning.lexical.tolist(), by_meaning.document_frequency) == ([0.0] * 5, None)
+        assert by_meaning.scores.tolist() == pytest.approx(sorted(cosines.values(), reverse=True))
+        asked = ["card", "THE", "none", "", "a-card", "a" * 10**6, "\ud800"]
+        assert candidates.document_frequency(asked) == ([2, 2, 0, 0, 2, 0, 0], 5)
+        spread = candidates_of(store, query, spreads=True)
+        hits = store.hybrid_search(query, 9)
+        assert [each.id for each, _ in hits] == [name if name == "b" else f"a{index}" for name, index in spread.keys]
+        assert [score for _, score in hits] == spread.scores.tolist()
+        assert sum(spread.lexical) > sum(candidates.lexical)
 
 
 def test_words_of_removed_sentences_are_not_counted_above_what_is_left(words: WordEmbeddings) -> None:
-    store, rank = FaissStore.from_texts(TEXTS, words, ids=list("abcd")), Noting()
-    store.hybrid_search("card", rank=rank)
+    store = FaissStore.from_texts(TEXTS, words, ids=list("abcd"))
+    candidates_of(store, "card")
     store.delete(["a", "b", "d"])
-    store.hybrid_search("card", rank=rank)
-    assert rank.last.document_frequency is not None
-    counts, sentences = rank.last.document_frequency(["card", "refund"])
+    counts, sentences = candidates_of(store, "card").document_frequency(["card", "refund"])
     assert (counts[0], sentences) == (1, 1)
     assert counts[1] <= 1
-
-
-@pytest.mark.parametrize("k", [3, CANDIDATES + 5])
-def test_rank_is_given_the_best_by_both_and_k_come_back(words: WordEmbeddings, k: int) -> None:
-    texts = [f"card {n} {'seat ' * (n % 7)}" for n in range(CANDIDATES + 50)]
-    store, rank = FaissStore.from_texts(texts, words), Noting()
-    found = store.hybrid_search("card 3", k, rank=rank)
-    assert len(rank.last) == max(k, CANDIDATES)
-    assert len(found) == k
-    usual = store.hybrid_search("card 3", len(rank.last))
-    assert [each.id for each, _ in usual] == [id_ for id_, _ in rank.last.keys]
-
-
-@pytest.mark.parametrize("weight", [0, 0.5])
-async def test_the_search_s_own_scores_keep_its_order(words: WordEmbeddings, way: Invoke, weight: float) -> None:
-    text = "# Seats\n\nA card costs five. It is kept. A seat is free. # Trials\n\nA trial card ends. Nobody asks."
-    store = FaissStore(words)
-    SentenceWindowRetriever(vectorstore=store).add_documents([Document(text, id="a"), Document(TEXTS[0], id="b")])
-    usual = await way(store, "hybrid_search", "a trial card", k=9, lexical_weight=weight)
-    found = await way(
-        store, "hybrid_search", "a trial card", k=9, lexical_weight=weight, rank=lambda each: each.scores, spreads=True
-    )
-    assert [(each.id, score) for each, score in found] == [(each.id, score) for each, score in usual]
-    with pytest.raises(InvalidInputError, match="spreads is 1; write True or False"):
-        await way(store, "hybrid_search", "a card", spreads=1)
 
 
 @pytest.mark.parametrize(
     "bounds",
     [{}, {"section_start": 0}, {"section_start": 2, "section_end": 9}, {"section_start": None, "section_end": "x"}],
 )
-def test_a_section_that_cannot_be_right_is_of_one_sentence(words: WordEmbeddings, bounds: dict[str, Any]) -> None:
-    store, rank = FaissStore(words), Noting()
-    place = {"doc_id": "a", "heading": 7, "kind": ["x"], **bounds}
+def test_a_sentence_with_invalid_bounds_is_a_section_of_its_own(words: WordEmbeddings, bounds: dict[str, Any]) -> None:
+    store, place = FaissStore(words), {"doc_id": "a", "heading": 7, "kind": ["x"], **bounds}
     store.add_documents([Document(page_content="A card.", metadata={**place, "sentence_index": n}) for n in (0, 1)])
-    store.hybrid_search("card", rank=rank)
-    assert sorted(zip(rank.last.keys, rank.last.section_starts, rank.last.section_ends, strict=True)) == [
+    found = candidates_of(store, "card")
+    assert sorted(zip(found.keys, found.section_starts, found.section_ends, strict=True)) == [
         (("a", 0), 0, 1),
         (("a", 1), 1, 2),
     ]
-    assert {*rank.last.before, *rank.last.after} == {NO_TEXT}
-    assert {*rank.last.headings, *rank.last.kinds} == {""}
+    assert {*found.before, *found.after} == {NO_TEXT}
+    assert {*found.headings, *found.kinds} == {""}
+
+
+# Sentences
+
+
+def found_sentences(store: FaissStore, query: str, k: int, **settings: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """Return the best sentences by meaning, and those around them, read in the same state."""
+    vector = unit(store, query)
+
+    def work(state: Any) -> tuple[list[Any], dict[Any, Any]]:
+        found = state.search(vector, query, k, lexical_weight=0, **settings)
+        sentences = found.sentences(range(min(k, len(found.candidates))))
+        near = [(each.doc_id, each.index + step) for each in sentences for step in (-1, 0, 1, 1)]
+        return sentences, state.sentences([*near, ("0", 99), ("elsewhere", 1), ("0", -1)], settings.get("filter"))
+
+    return store.read(work)
+
+
+TEXTS_OF_ANY_KIND = [
+    "A refund.",
+    "",
+    "nul \0 inside",
+    "lone \ud800 surrogate",
+    "ümlaut 字 😀",
+    "two\nlines\n",
+    "x" * 5_000,
+]
+RARE: list[dict[str, Any]] = [
+    {"separator": "\n"},
+    {"kind": "list item", "lead_in": 0, "heading": "Fees > \0 Card"},
+    {"nested": {"a": [1]}, "large": 2**70, "none": None},
+    {"kind": "heading", "heading_level": 2, "part_spans": "[]"},
+    {},
+]
+
+
+def placed(doc_id: str, index: int, end: int, text: str, **metadata: Any) -> Document:
+    return sentence(doc_id, index, 0, end, text, start_index=0, end_index=len(text), **metadata)
+
+
+@given(st.lists(st.tuples(st.sampled_from(TEXTS_OF_ANY_KIND), st.sampled_from(RARE)), min_size=1, max_size=12))
+def test_sentences_are_those_that_their_documents_give(given_: list[tuple[str, dict[str, Any]]]) -> None:
+    written = [placed("0", at, len(given_), text, **metadata) for at, (text, metadata) in enumerate(given_)]
+    written[0].metadata.pop("lead_in", None)  # which no first sentence has
+    with FaissStore.from_documents(written, WordEmbeddings()) as store:
+        sentences, near = found_sentences(store, "refund", 99)
+        assert len(sentences) == len(given_)
+        for each in sentences:
+            (document,) = store.get_by_ids([f"0{each.index}"])
+            for other in (read_sentence(document), near[each.key]):
+                assert {name: getattr(each, name) for name in FIELDS} == {name: getattr(other, name) for name in FIELDS}
+        assert [near["0", at].text for at in range(len(given_))] == [text for text, _ in given_]
+
+
+def test_neighbors_are_read_within_the_filter(words: WordEmbeddings) -> None:
+    store = FaissStore.from_documents(
+        [placed(str(at // 10), at % 10, 10, f"card {at}", tag=at % 3) for at in range(40)], words
+    )
+    sentences, near = found_sentences(store, "card 12", 3)
+    expected = {(each.doc_id, each.index + step) for each in sentences for step in (-1, 0, 1)}
+    assert near.keys() == {(doc_id, index) for doc_id, index in expected if 0 <= index < 10}
+    bound, near = found_sentences(store, "card 12", 3, filter={"tag": 0})
+    assert {each.source["tag"] for each in near.values()} == {0}
+    assert near.keys() == {each.key for each in bound}
 
 
 @pytest.mark.parametrize(
-    "bad",
+    ("metadata", "message"),
     [
-        lambda found: None,
-        lambda found: 1.0,
-        lambda found: "abcd",
-        lambda found: [math.nan] * len(found),
-        lambda found: [math.inf] * len(found),
-        lambda found: [0.0] * (len(found) - 1),
-        lambda found: [[0.0]] * len(found),
-        lambda found: [object()] * len(found),
+        ({}, r"without 'doc_id' in its metadata"),
+        ({"doc_id": "a"}, r"without 'sentence_index' in its metadata"),
+        ({"doc_id": "a", "sentence_index": 0}, r"without 'start_index' in its metadata"),
+        ({**sentence("a", 0, 0, 2, "").metadata, "start_index": 9, "end_index": 3}, "start_index is 9, end_index is 3"),
     ],
 )
-async def test_bad_scores_are_refused(words: WordEmbeddings, way: Invoke, bad: Callable[[Candidates], Any]) -> None:
-    store = FaissStore.from_texts(TEXTS, words)
-    with pytest.raises(InvalidInputError, match="the result of rank is .*; give 4 finite numbers"):
-        await way(store, "hybrid_search", "card", rank=bad)
-
-
-async def _async_rank(candidates: Candidates) -> Any:
-    return candidates.dense
-
-
-@pytest.mark.parametrize("bad", ["dense", 1, lambda: 1, Noting, _async_rank])
-async def test_what_cannot_rank_is_refused_before_anything_is_embedded(
-    words: WordEmbeddings, way: Invoke, bad: Any
+def test_a_document_that_is_not_a_sentence_is_refused(
+    words: WordEmbeddings, metadata: dict[str, Any], message: str
 ) -> None:
+    store = FaissStore.from_documents([Document(id="plain", page_content="card", metadata=metadata)], words)
+    with pytest.raises(IncompleteWindowError, match=message):
+        found_sentences(store, "card", 1)
+
+
+@pytest.mark.parametrize("bad", [{"k": 0}, {"k": "x"}, {"lexical_weight": -1.0}])
+def test_invalid_arguments_are_refused(words: WordEmbeddings, bad: dict[str, Any]) -> None:
     store = FaissStore.from_texts(TEXTS, words)
-    calls = words.calls
-    with pytest.raises(InvalidInputError, match="rank .* function"):
-        await way(store, "hybrid_search", "card", rank=bad)
-    assert words.calls == calls
+    for search in (store.hybrid_search, lambda query, **given: candidates_of(store, query, **given)):
+        with pytest.raises(InvalidInputError, match=f"{next(iter(bad))} is"):
+            search("card", **bad)
 
 
-async def test_nothing_is_ranked_where_nothing_is_found(words: WordEmbeddings, way: Invoke) -> None:
-    rank = Noting()
-    assert await way(FaissStore(words), "hybrid_search", "card", rank=rank) == []
-    store = FaissStore.from_texts(TEXTS, words, [{"n": n} for n in range(4)])
-    assert await way(store, "hybrid_search", "card", rank=rank, filter={"n": 9}) == []
-    assert rank.seen == []
+async def test_a_query_makes_one_read_for_names_and_everything_else(
+    words: WordEmbeddings, way: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever = SentenceWindowRetriever.from_documents(
+        [Document(f"A card. It is {name}. " * 9, metadata={"doc_id": name}) for name in "abc"], words, k=2
+    )
+    await way(retriever, "invoke", "card")
+    read, reads = FaissStore.read, [0]
+
+    def counting(self: FaissStore, work: Callable[[Any], Any], **settings: Any) -> Any:
+        reads[0] += 1
+        return read(self, work, **settings)
+
+    monkeypatch.setattr(FaissStore, "read", counting)
+    monkeypatch.setattr(FaissStore, "get_by_ids_within", None)
+    assert len(await way(retriever, "invoke", "a card")) == 2
+    assert reads == [1]
 
 
-def test_an_error_of_rank_is_its_own_and_leaves_the_store_usable(words: WordEmbeddings, tmp_path: Path) -> None:
-    def failing(candidates: Candidates) -> Any:
-        raise ZeroDivisionError
+async def test_searches_that_a_subclass_overrides_are_called(words: WordEmbeddings, way: Invoke) -> None:
+    """They may hide what not every user may see."""
 
-    for path in (None, tmp_path):
-        store = FaissStore.from_texts(TEXTS, words, path=path)
-        with pytest.raises(ZeroDivisionError):
-            store.hybrid_search("card", rank=failing)
-        store.add_texts(["A card."])
-        assert len(store.hybrid_search("card", k=9, rank=Noting())) == 5
-        store.close()
+    class Masking(FaissStore):
+        def hybrid_search(self, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
+            found = super().hybrid_search(*given, **settings)
+            return [pair for pair in found if "secret" not in pair[0].page_content]
 
-
-def test_rank_may_search_the_store_and_may_not_write_to_it(words: WordEmbeddings) -> None:
-    store = FaissStore.from_texts(TEXTS, words)
-
-    def searching(candidates: Candidates) -> Any:
-        assert len(store.lexical_search("card")) == 2
-        return candidates.dense
-
-    def writing(candidates: Candidates) -> Any:
-        store.add_texts(["A card."])
-        return candidates.dense
-
-    assert len(store.hybrid_search("card", rank=searching)) == 4
-    with pytest.raises(StoreError, match="write after the read"):
-        store.hybrid_search("card", rank=writing)
-    assert len(store) == 4
+    retriever = SentenceWindowRetriever(vectorstore=Masking(words), window=0, k=9)
+    retriever.add_documents([Document("The secret card.\n\nA card."), Document("Another card.")])
+    found = await way(retriever, "invoke", "card")
+    assert sorted(each.page_content for each in found) == ["A card.", "Another card."]

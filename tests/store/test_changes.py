@@ -12,12 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates
-from langchain_sentence_window.store import faiss_index
 from tests.properties import examples
+from tests.store.searching import candidates_of
 from tests.torture import limits
-from tests.torture.corpus import DIMENSION, TextEmbeddings
+from tests.torture.corpus import TextEmbeddings
 
+NO_TEXT = -1
 NAMES = ("a", "b", "c", "d")
 SENTENCES = 12
 """The number of sentences of a whole document."""
@@ -44,13 +44,12 @@ def sentence(name: str, index: int, version: int, section: int) -> Document:
 
 
 class Changes(RuleBasedStateMachine):
-    """A store beside the Documents that it holds."""
+    """A store, and the Documents that it should hold."""
 
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        limits.lower(self.patch.setattr)
-        self.patch.setattr(faiss_index, "MAX_EXACT_NUMBERS", 40 * DIMENSION)
+        limits.lower(self.patch.setattr, exact=40)
         self.folder = tempfile.TemporaryDirectory()
         self.held: dict[str, Document] = {}
         self.sections: dict[str, int] = {}
@@ -120,18 +119,18 @@ class Changes(RuleBasedStateMachine):
 
     @rule()
     def compare(self) -> None:
-        with FaissStore(TextEmbeddings(), index="exact") as anew:
-            anew.add_documents(list(self.held.values()))
+        with FaissStore(TextEmbeddings(), index="exact") as rebuilt:
+            rebuilt.add_documents(list(self.held.values()))
             for query in QUERIES:
-                assert found(self.store, query) == approximately(found(anew, query))
-            assert neighbors(self.store) == neighbors(anew)
+                assert found(self.store, query) == approximately(found(rebuilt, query))
+            assert neighbors(self.store) == neighbors(rebuilt)
             assert {each.doc_id: each.sentences for each in self.store.list_documents()} == {
-                each.doc_id: each.sentences for each in anew.list_documents()
+                each.doc_id: each.sentences for each in rebuilt.list_documents()
             }
             assert [each.model_dump() for each in self.store.get_by_ids(sorted(self.held))] == [
                 self.held[id_].model_dump() for id_ in sorted(self.held)
             ]
-            (kept, of_kept), (whole, of_whole) = exported(self.store), exported(anew)
+            (kept, of_kept), (whole, of_whole) = exported(self.store), exported(rebuilt)
             assert kept == whole
             np.testing.assert_array_equal(of_kept, of_whole)
         # A document of which a part was deleted has a problem, and the database none.
@@ -167,18 +166,11 @@ def approximately(expected: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def neighbors(store: FaissStore) -> dict[Any, Any]:
-    """Return the texts before and after each sentence that ranking is shown."""
-    seen = list[Candidates]()
-
-    def rank(candidates: Candidates) -> Any:
-        seen.append(candidates)
-        return candidates.scores
-
-    store.hybrid_search("card seat alone", 99, rank=rank)
+    """Return the texts before and after each sentence that ranking reads."""
+    found = candidates_of(store, "card seat alone", 99)
     return {
-        key: [candidates.texts[at] if at != NO_TEXT else None for at in places]
-        for candidates in seen
-        for key, *places in zip(candidates.keys, candidates.before.tolist(), candidates.after.tolist(), strict=True)
+        key: [found.texts[at] if at != NO_TEXT else None for at in places]
+        for key, *places in zip(found.keys, found.before.tolist(), found.after.tolist(), strict=True)
     }
 
 

@@ -1,12 +1,10 @@
-"""Closing a store, and forgetting to: calls that run are waited for, nobody hangs, and no file stays open."""
+"""Closing a store, or forgetting to: running calls are waited for, no thread hangs, and no file stays open."""
 
 import asyncio
 import gc
 import os
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,11 @@ import pytest
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.candidates import Candidates
-from tests.conftest import Invoke
+from tests.forms import Invoke
 from tests.interpreters import run_code
 from tests.patience import PATIENCE
-from tests.torture.calls import filled
-from tests.torture.canceling import open_files
-from tests.torture.corpus import TextEmbeddings, document
+from tests.torture.calls import filled, open_files
+from tests.torture.corpus import TextEmbeddings
 from tests.torture.limits import lower
 
 in_file_and_in_memory = pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
@@ -38,45 +34,22 @@ async def test_a_closed_store_says_so(in_memory: bool, tmp_path: Path, way: Invo
 
 
 @in_file_and_in_memory
-def test_closing_waits_for_calls_that_are_at_work(in_memory: bool, tmp_path: Path) -> None:
-    store = filled(None if in_memory else tmp_path, 100)
-    begun = threading.Barrier(5)
-
-    def work() -> str:
-        begun.wait(PATIENCE)
-        while True:
-            try:
-                assert len(store.similarity_search("x", k=800, filter={"version": 0})) == 800
-                assert len(store.get_by_ids([str(document(1, 0)[0].id)])) == 1
-            except StoreError as error:
-                return str(error)
-
-    with ThreadPoolExecutor(4) as threads:
-        working = [threads.submit(work) for _ in range(4)]
-        begun.wait(PATIENCE)
-        store.close()
-        assert all("is closed; open it again" in each.result(PATIENCE) for each in working)
-    assert not open_files(tmp_path)
-
-
-@in_file_and_in_memory
 def test_closing_waits_for_the_thread_of_a_canceled_call(in_memory: bool, tmp_path: Path) -> None:
     store = filled(None if in_memory else tmp_path)
-    ranking, may_end, log = threading.Event(), threading.Event(), list[str]()
+    reading, may_end, log = threading.Event(), threading.Event(), list[str]()
 
-    def rank(candidates: Candidates) -> Any:
-        ranking.set()
+    def read(_: object) -> None:
+        reading.set()
         assert may_end.wait(PATIENCE)
-        log.append("ranked")
-        return candidates.dense
+        log.append("read")
 
     def close() -> None:
         store.close()
         log.append("closed")
 
     async def cancel() -> threading.Thread:
-        task = asyncio.create_task(store.ahybrid_search("document d3", rank=rank))
-        assert await asyncio.to_thread(ranking.wait, PATIENCE)
+        task = asyncio.create_task(asyncio.to_thread(store.read, read))
+        assert await asyncio.to_thread(reading.wait, PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -87,82 +60,55 @@ def test_closing_waits_for_the_thread_of_a_canceled_call(in_memory: bool, tmp_pa
         return closing
 
     asyncio.run(cancel()).join(PATIENCE)
-    assert log == ["ranked", "closed"]
+    assert log == ["read", "closed"]
 
 
 @in_file_and_in_memory
 def test_closing_within_a_call_does_not_wait_for_others_that_wait_for_it(in_memory: bool, tmp_path: Path) -> None:
     """A signal handler may close a store in the middle of a call."""
     store = filled(None if in_memory else tmp_path)
-    asked, other = threading.Event(), list[threading.Thread]()
+    store.lexical_search("x")  # brings the lexical index up to date
+    asked = threading.Event()
 
     def search() -> None:
         asked.set()
         with suppress(StoreError):  # it is closed
             store.similarity_search("x")
 
-    def rank(candidates: Candidates) -> Any:
-        other.append(threading.Thread(target=search))
-        other[0].start()
+    other = threading.Thread(target=search)
+
+    def read(state: Any) -> int:
+        other.start()
         assert asked.wait(PATIENCE)
         store.close()
-        return candidates.dense
+        return len(state.matching("document d3", 8, None))
 
-    assert len(store.hybrid_search("document d3", k=8, rank=rank)) == 8
-    other[0].join(PATIENCE)
-    assert not other[0].is_alive()
+    assert store.read(read) == 8
+    other.join(PATIENCE)
+    assert not other.is_alive()
     with pytest.raises(StoreError, match="is closed"):
         store.similarity_search("x")
     assert not open_files(tmp_path)
 
 
 @in_file_and_in_memory
-def test_closing_ends_an_export(in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_sentence_window.store.faiss_store.DOCUMENT_BATCH_SIZE", 16)
-    with filled(None if in_memory else tmp_path) as store:
-        begun, not_begun = store.export(), store.export()
-        next(begun)
-    for slices in (begun, not_begun):
-        with pytest.raises(StoreError, match="is closed"):
-            next(slices)
-    assert not open_files(tmp_path)
-
-
-def in_a_circle(store: FaissStore) -> None:
-    circle: list[Any] = [store]
-    circle.append(circle)
-
-
-def within_an_export_in_a_circle(store: FaissStore) -> None:
-    exporting = store.export()
-    next(exporting)
-    in_a_circle(store)
-    circle: list[Any] = [exporting]
-    circle.append(circle)
-
-
-def at_one_state_in_a_circle(store: FaissStore) -> None:
-    at_one_state = store.at_one_state()
-    at_one_state.__enter__().get_by_ids(["1"])
-    circle: list[Any] = [at_one_state, store]
-    circle.append(circle)
-
-
-@in_file_and_in_memory
 @pytest.mark.parametrize("index", ["exact", "codes"])
-@pytest.mark.parametrize("forget", [in_a_circle, within_an_export_in_a_circle, at_one_state_in_a_circle])
 def test_a_store_that_is_forgotten_leaves_no_file_open(
-    forget: Callable[[FaissStore], None], index: str, in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: str, in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A resource that nobody closes is a warning, which is an error here."""
+    """A resource that is collected open is a warning, which is an error here."""
     lower(monkeypatch.setattr)
     store = filled(None if in_memory else tmp_path, index=index)
     if not in_memory:
         store.save()
     store.similarity_search("x")
     store.lexical_search("document d3")
-    forget(store)
-    del store
+    exporting, at_one_state = store.export(), store.at_one_state()
+    next(exporting)
+    at_one_state.__enter__().get_by_ids(["1"])
+    circle: list[Any] = [store, exporting, at_one_state]
+    circle.append(circle)
+    del store, exporting, at_one_state, circle
     gc.collect()
     assert not open_files(tmp_path)
 

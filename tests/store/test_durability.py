@@ -1,32 +1,26 @@
 """What a store holds survives: rounds of torture, full disks, folders that can't be written, odd paths."""
 
 import os
-import shutil
-import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore, SentenceWindowRetriever, check_index
+from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.store import database
+from langchain_sentence_window.stores import check_index
 from tests.interpreters import run_code
 from tests.patience import until
-from tests.store.folders import DATABASE, LOG
+from tests.store.folders import LOG
 from tests.torture import churn, damage, kill
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 
 FIRST = {number: {0} for number in range(10)}
 
 
-# Kills, readers beside writers, damage
+# Kills, concurrent readers and writers, damage
 
 
 @pytest.mark.process
@@ -60,19 +54,6 @@ def test_readers_see_whole_documents_while_one_writes(on_disk: bool, tmp_path: P
         def all_have_worked() -> bool:
             done.update(churn.churn(store, documents, seconds=2))
             return done["documents replaced"] > 3 and done["searches of the slowest reader"] > 0
-
-        until(all_have_worked)
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_processes_queue_and_see_what_others_wrote(tmp_path: Path) -> None:
-    with FaissStore(TextEmbeddings(), tmp_path) as store:
-        documents, done = churn.fill(store, 800), Counter[str]()
-
-        def all_have_worked() -> bool:
-            done.update(churn.processes(tmp_path, documents, seconds=2))
-            return min(done["documents replaced"], done["searches"]) > 3
 
         until(all_have_worked)
 
@@ -202,85 +183,6 @@ def test_a_folder_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
         folder.chmod(0o755)
 
 
-AS_NOBODY = """
-import os, resource, signal, sys, tempfile
-from langchain_sentence_window import FaissStore
-from tests.torture.corpus import TextEmbeddings
-import faiss, tantivy, langchain_core.vectorstores.utils, encodings.ascii
-with FaissStore.from_texts(["warm"], TextEmbeddings()) as warm:
-    warm.similarity_search("x"), warm.lexical_search("x")
-tempfile.tempdir = "/tmp"
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
-for work in (
-    lambda: FaissStore(TextEmbeddings(), sys.argv[1]).add_texts(["new"]),
-    lambda: len(FaissStore.open(sys.argv[1], TextEmbeddings(), read_only=True).lexical_search("a")),
-):
-    try:
-        print(work())
-    except Exception as error:
-        print(type(error).__name__, error)
-"""
-OPEN_READ_ONLY = "; open it with read_only=True, or let this user write in its folder and to the files there"
-MAY_READ = "; let this user read the folder and its files"
-MAY_WRITE = "; let this user read and write the folder and its files"
-
-
-@pytest.mark.process
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize(
-    ("modes", "most_bytes", "to_write", "to_read"),
-    [
-        ({"": 0o555}, 10**9, OPEN_READ_ONLY, "1"),
-        ({"": 0o555, DATABASE: 0o444, "words": 0o555}, 10**9, OPEN_READ_ONLY, "1"),
-        ({DATABASE: 0o444}, 10**9, OPEN_READ_ONLY, "1"),
-        ({DATABASE: 0}, 10**9, MAY_WRITE, MAY_READ),
-        ({"": 0}, 10**9, MAY_WRITE, MAY_READ),
-        ({LOG: 0}, 10**9, MAY_WRITE, MAY_READ),
-        ({f"{DATABASE}-shm": 0}, 10**9, MAY_WRITE, MAY_READ),
-        ({}, 20_000, "; make sure that the disk has room", "; make sure that the disk has room"),
-    ],
-)
-def test_what_a_user_may_not_do_and_a_full_disk_are_not_reported_as_damage(
-    modes: dict[str, int], most_bytes: int, to_write: str, to_read: str
-) -> None:
-    folder = Path(tempfile.mkdtemp(dir="/tmp"))
-    try:
-        with FaissStore.from_texts(["a b"], TextEmbeddings(), path=folder) as store:
-            store.save()
-            store.add_texts(["c"])
-            if not any(name.endswith(("-wal", "-shm")) for name in modes):
-                store.close()  # otherwise, its log stays
-            for path in (folder, *folder.rglob("*")):
-                path.chmod(0o777 if path.is_dir() else 0o666)
-            for name, mode in modes.items():
-                (folder / name).chmod(mode)
-            done = run_code(AS_NOBODY, folder, most_bytes)
-        written, read = done.stdout.splitlines()
-        assert written.startswith("StoreError ")
-        assert to_write in written
-        assert read.startswith("StoreError ") == (to_read != "1")
-        assert to_read in read
-        assert "backup" not in done.stdout
-    finally:
-        shutil.rmtree(folder)
-
-
-def test_an_index_that_another_process_keeps_is_not_reported_as_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
-    monkeypatch.setattr(database, "SECONDS_TO_WAIT", 0.0)  # a minute otherwise, which is no setting
-    with closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreError, match="is locked; another process is using it; try again") as raised:
-            FaissStore(TextEmbeddings(), tmp_path)
-    assert "backup" not in str(raised.value)
-
-
 # Paths
 
 PATHS: list[bytes] = [
@@ -312,35 +214,3 @@ def test_an_index_may_be_in_a_folder_of_any_name(tmp_path: Path, name: bytes) ->
         check_against_brute_force(store, TextEmbeddings())
     checked = check_index(folder)
     assert (checked.problems, checked.notes) == ((), ())
-
-
-def test_a_retriever_keeps_its_index_in_a_folder_of_any_name(tmp_path: Path) -> None:
-    folder = tmp_path / (os.fsdecode(b"caf\xe9") if sys.platform == "linux" else "café")
-    documents = [Document(page_content="The desk opens at eight. Lunch is at noon.", id="desk")]
-    with FaissStore(TextEmbeddings(), folder) as store:
-        SentenceWindowRetriever(vectorstore=store).add_documents(documents)
-    retriever = SentenceWindowRetriever.open(folder, TextEmbeddings())
-    assert [each.metadata["doc_id"] for each in retriever.invoke("When does the desk open?")] == ["desk"]
-
-
-# Closed stores
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda store: store.similarity_search("x"),
-        lambda store: store.lexical_search("x"),
-        lambda store: store.add_texts(["x"]),
-        lambda store: store.delete(["x"]),
-        lambda store: store.get_by_ids(["x"]),
-        lambda store: store.save(),
-        lambda store: store.stats(),
-    ],
-)
-def test_a_closed_store_says_so(tmp_path: Path, call: Callable[[FaissStore], object]) -> None:
-    store = FaissStore.from_texts(["x"], TextEmbeddings(), path=tmp_path)
-    store.close()
-    store.close()
-    with pytest.raises(StoreError, match="is closed; open it again"):
-        call(store)

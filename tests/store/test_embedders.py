@@ -1,6 +1,7 @@
 """The vectors of a store are all of one embedder, though others open it."""
 
 import sqlite3
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,36 @@ from langchain_sentence_window import FaissStore, copy_index
 from langchain_sentence_window.embedding.identity import describe_embedder
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from tests.conftest import Invoke
 from tests.store.folders import DATABASE
-from tests.torture.corpus import TextEmbeddings
-from tests.torture.embedders import KINDS, ModelEmbeddings
+from tests.torture.corpus import DIMENSION, TextEmbeddings, Vectors
+
+
+class ModelEmbeddings(TextEmbeddings):
+    """A model whose vectors differ from those of any other; it can be interrupted after some calls."""
+
+    def __init__(self, model: str, size: int = DIMENSION, kind: str = "described") -> None:
+        super().__init__(size)
+        self.name = model
+        del self.model
+        if kind == "described":
+            self.model = model
+        self._calls_left = sys.maxsize
+
+    def interrupt_after(self, calls: int) -> None:
+        self._calls_left = calls
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if not self._calls_left:
+            raise KeyboardInterrupt
+        self._calls_left -= 1
+        return super().embed_documents(texts)
+
+    def vector(self, text: str) -> Vectors:
+        return super().vector(f"{self.name} says {text}")
+
+
+KINDS = ("described", "private")
+"""Whether the embedder's name shows its model."""
 
 PAGES = [Document(page_content=f"page {number}", id=str(number)) for number in range(60)]
 MANY = [Document(page_content=f"page {number}", id=str(number)) for number in range(600)]
@@ -73,14 +100,14 @@ def test_vectors_of_an_interrupted_call_are_used_by_their_embedder_alone(kind: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_another_embedder_is_refused(kind: str, tmp_path: Path, way: Invoke) -> None:
+def test_another_embedder_is_refused(kind: str, tmp_path: Path) -> None:
     first, second = pair(kind)
     with FaissStore(first, tmp_path) as store:
         store.add_documents(PAGES)
     for method, given in calls(second).items():
         for _ in range(2):
             with pytest.raises(IndexMismatchError, match="the same text"), FaissStore.open(tmp_path, second) as store:
-                await way(store, method, *given)  # a described one is refused on opening
+                getattr(store, method)(*given)  # a described one is refused on opening
     with FaissStore.open(tmp_path, pair(kind)[0]) as store:
         assert store.similarity_search("page 7", k=1)[0].id == "7"
         store.add_texts(["new"])
@@ -92,22 +119,22 @@ async def test_another_embedder_is_refused(kind: str, tmp_path: Path, way: Invok
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_two_embedders_on_an_empty_folder_do_not_both_write(kind: str, tmp_path: Path, way: Invoke) -> None:
+def test_two_embedders_on_an_empty_folder_do_not_both_write(kind: str, tmp_path: Path) -> None:
     first, second = pair(kind)
     with FaissStore(first, tmp_path) as a, FaissStore(second, tmp_path) as b:
         assert b.similarity_search("hello") == []
         a.add_texts(["hello"], ids=["a"])
         for method, given in calls(second).items():
             with pytest.raises(IndexMismatchError, match="holds vectors of .*, and was opened with"):
-                await way(b, method, *given)
+                getattr(b, method)(*given)
         check_vectors(a, first, 1)
-        # An index without sentences is anybody's, but not the one's who wrote to it before.
+        # An index without sentences takes any embedder, but then not the earlier one.
         a.delete(["a"])
         b.add_texts(["world"], ids=["b"])
         check_vectors(b, second, 1)
         for method, given in calls(first).items():
             with pytest.raises(IndexMismatchError):
-                await way(a, method, *given)
+                getattr(a, method)(*given)
 
 
 class Logging(TextEmbeddings):

@@ -1,4 +1,4 @@
-"""Filters against a plain reading of their documentation, in Python, on every road by which sentences are reached."""
+"""Filters against a plain reading of their documentation, in Python, in every method that reads sentences."""
 
 import random
 from collections import Counter
@@ -13,11 +13,11 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.errors import FilterError, InvalidInputError
-from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.names import name_keys
 from langchain_sentence_window.store.filters import MAX_FILTER_DEPTH
 from tests.filter_model import matches, nested_filters
 from tests.properties import examples
+from tests.store.searching import candidates_of
 from tests.toys import WordEmbeddings, document, nested_list
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
@@ -38,7 +38,7 @@ filters = nested_filters(
     st.one_of(
         st.dictionaries(st.sampled_from(["x", "y", 'a.b"']) | places, conditions, max_size=2),
         st.sampled_from(["a", "b"]).map(lambda name: {"doc_id": name}),  # read by an index
-        st.sampled_from([0, 1]).map(lambda number: {"start_index": number}),  # tells neighbors apart
+        st.sampled_from([0, 1]).map(lambda number: {"start_index": number}),  # differs between neighbors
     )
 )
 
@@ -57,7 +57,7 @@ kinds = st.sampled_from(["sentence of a", "sentence of b", "of a alone", "other"
 
 @st.composite
 def documents(draw: st.DrawFn) -> list[Document]:
-    """Sentences, Documents of a source that are none, and others; of all in one store, or of one kind alone."""
+    """Sentences, other Documents of a source, and Documents without a source; mixed in a store, or of one kind."""
     drawn = draw(st.one_of(st.lists(kinds, max_size=8), st.lists(st.just("sentence of a"), max_size=5)))
     made, shared, section = list[Document](), draw(of_any), draw(of_section)
     for n, kind in enumerate(drawn):
@@ -84,18 +84,12 @@ def ids(found: Any) -> list[str]:
 
 @example(NEIGHBORS, {"start_index": 1}, 10_000)
 @given(documents(), filters, st.sampled_from([1, 10_000]))
-def test_a_filter_finds_what_its_documentation_says_on_every_road(
+def test_a_filter_finds_what_its_documentation_says_in_every_method(
     made: list[Document], filter: dict[str, Any], few: int
 ) -> None:
     allowed = [each for each in made if matches(each.metadata, filter)]
     is_sentence = {each.id for each in made if "sentence_index" in each.metadata}
     listed = Counter(each.metadata["doc_id"] for each in allowed if each.id in is_sentence)
-    seen = list[Candidates]()
-
-    def rank(candidates: Candidates) -> Any:
-        seen.append(candidates)
-        return candidates.scores
-
     with FaissStore(WordEmbeddings()) as store, pytest.MonkeyPatch.context() as patch:
         # Up to how many rows tantivy itself filters; of more, its hits are sieved.
         patch.setattr("langchain_sentence_window.store.words._MAX_ROWS_IN_QUERY", few)
@@ -105,9 +99,8 @@ def test_a_filter_finds_what_its_documentation_says_on_every_road(
         assert ids(store.max_marginal_relevance_search("page", k=99, filter=filter)) == ids(allowed)
         assert ids(each for each, _ in store.lexical_search("page", k=99, filter=filter)) == ids(allowed)
         assert ids(each for each, _ in store.hybrid_search("page", k=99, filter=filter)) == ids(allowed)
-        assert ids(each for each, _ in store.hybrid_search("page", k=99, filter=filter, rank=rank)) == ids(allowed)
-        for candidates in seen:  # with the sentences beside them
-            assert sorted(candidates.texts) == sorted(each.page_content for each in allowed)
+        candidates = candidates_of(store, "page", 99, filter=filter)  # with their neighbors
+        assert sorted(candidates.texts) == sorted(each.page_content for each in allowed)
         assert ids(store.get_by_ids_within([str(number) for number in range(len(made))], filter)) == ids(allowed)
         assert {each.doc_id: each.sentences for each in store.list_documents(filter)} == listed
         assert store.count_documents(filter) == len(listed)
@@ -139,7 +132,7 @@ def test_what_is_changed_is_what_a_filter_matches(made: list[Document], filter: 
             with pytest.raises(InvalidInputError, match="doesn't match everything that would be replaced"):
                 store.replace_documents([], ["a"], within=filter)
         other = next((each for each in made if each.id not in allowed and each not in of_a), None)
-        if other is not None:  # its id is taken, of whatever document it is
+        if other is not None:  # its id is taken, regardless of its document
             with pytest.raises(InvalidInputError, match="doesn't match everything that would be replaced"):
                 store.replace_documents([other], ["none"], within=filter)
         assert held_by(store) == ids(made)
@@ -152,7 +145,7 @@ def test_what_is_changed_is_what_a_filter_matches(made: list[Document], filter: 
                 store.delete_documents(filter=filter)
             assert held_by(store) == ids(made)
         else:
-            assert store.delete_documents(filter=filter) == len(named)
+            assert set(store.delete_documents(filter=filter)) == named
             made = [each for each in made if each.metadata.get("doc_id") not in named]
             assert held_by(store) == ids(made)
         store.delete(filter=filter)
@@ -194,7 +187,6 @@ def empty(words: WordEmbeddings) -> Iterator[FaissStore]:
         ({"x": {"$like": "a"}}, r"'\$like' isn't an operator; those for a key are \$eq"),
         ({"$xor": [{}]}, r"'\$xor' isn't an operator"),
         ({"$or": []}, "at least one"),
-        ({"$and": "text"}, "takes a list of filters"),
         ({"$not": [1]}, "a filter is a mapping"),
         ({"x": {}}, "condition on 'x' is empty"),
         ({"x": {"$in": "abc"}}, "takes a list of values"),
@@ -205,30 +197,16 @@ def empty(words: WordEmbeddings) -> Iterator[FaissStore]:
         ({"x": float("inf")}, "can't compare with inf"),
         ({"x": 2**63}, "can't compare with"),
         ({"x": "\ud800"}, "can't compare with"),
-        ({"\ud800": 1}, "can't compare with"),
         ({1: 1}, "keys are strings"),
-        ({None: 1}, "keys are strings"),
         ("x = 1", "a filter is a mapping"),
         ('{"x": 1}', r"a filter is a mapping .* not '\{\"x\": 1\}'; read it with json.loads first"),
-        (b"x", "a filter is a mapping such as .*, not b'x'$"),
         (lambda metadata: True, "a filter is a mapping .*, not a function; write its condition as a mapping"),
-        (True, "a filter is a mapping"),
-        ([("x", 1)], "a filter is a mapping"),
         ({"x": b"a"}, r"can't compare with b'a'; values are strings, finite numbers \(integers of up to 64 bits\)"),
-        ({"x": float("nan")}, "can't compare with nan"),
-        ({"x": -(2**63) - 1}, "can't compare with -9223372036854775809"),
         ({"x": 10**5_000}, "can't compare with an int of more than 30 digits"),
         ({"x": nested_list(100_000)}, "the condition on 'x' is a list of values; write"),
         ({"x": {"$in": [1, nested_list(100_000)]}}, "can't compare with ..a list of 1"),
-        ({"x": {"$gte": {"$gte": 1}}}, r"can't compare with \{'\$gte': …\}"),
-        ({"x": {"$in": b"abc"}}, "takes a list of values"),
-        ({"x": {"$in": None}}, "takes a list of values"),
-        ({"x": {"$between": "ab"}}, "lowest, highest"),
-        ({"x": {"$between": [None, 1]}}, "lowest, highest"),
         ({"x": {5: 1}}, "5 isn't an operator"),
-        ({"$and": b"text"}, "takes a list of filters"),
         ({"$or": {"x": 1}}, "takes a list of filters"),
-        ({"x" * 100: {}}, r"condition on 'x{80}'… \(100 characters\) is empty"),
     ],
 )
 def test_a_filter_that_cannot_be_read_is_refused_by_its_part(empty: FaissStore, filter: Any, message: str) -> None:
@@ -259,7 +237,7 @@ def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(empty: 
 
 def test_the_deepest_and_widest_filters_are_answered() -> None:
     def widest(keys: list[str]) -> dict[str, Any]:
-        nested: dict[str, Any] = {"$or": [{key: value} for key in keys for value in range(1, 300)]}
+        nested: dict[str, Any] = {"$or": [{key: {"$in": list(range(1, 300))}} for key in keys]}
         for depth in range(MAX_FILTER_DEPTH - 1):
             nested = {"$not": nested} if depth % 2 else {"$and": [{keys[0]: {"$exists": True}}, nested]}
         return nested
@@ -319,16 +297,6 @@ def test_integers_of_any_size_are_stored_and_those_of_64_bits_compared_exactly()
         assert found({"n": {"$lt": 0}}) == {"3", "5"}
         assert found({"n": {"$lt": -(2**63)}}) == {"5"}
         assert found({"n": {"$nin": [2**63 - 1]}}) == {"0", "1", "3", "4", "5", "6"}
-
-
-def test_keys_and_values_are_never_sql() -> None:
-    evil = "x') OR 1=1; DROP TABLE sentences; --"
-    with FaissStore.from_texts(["page"], WordEmbeddings(), [{"x": 1}]) as store:
-        assert store.similarity_search("page", filter={evil: 1}) == []
-        assert store.similarity_search("page", filter={"x": evil}) == []
-        store.delete(filter={"x": evil})
-        store.delete([evil])
-        assert len(store) == 1
 
 
 def test_filters_reach_into_lists_of_documents_and_windows(words: WordEmbeddings) -> None:

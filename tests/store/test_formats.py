@@ -9,8 +9,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from langchain_sentence_window import FaissStore, check_index
+from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import IndexMismatchError
+from langchain_sentence_window.stores import check_index
 from tests.store.folders import files_of
 from tests.toys import WordEmbeddings
 

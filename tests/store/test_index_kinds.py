@@ -18,6 +18,7 @@ from langchain_sentence_window.errors import EmbeddingError, StoreError
 from langchain_sentence_window.store import faiss_index, vectors
 from tests.recorded import RecordedEmbeddings
 from tests.store.folders import DATABASE
+from tests.store.searching import candidates_of
 from tests.torture.corpus import TextEmbeddings
 
 KINDS = ["exact", "codes", "clusters"]
@@ -119,8 +120,8 @@ def test_a_search_finds_nearly_all_of_the_nearest_of_a_real_model(
             of_them = [cosines[int(str(each.id))] for each, _ in scored]
             assert [score for _, score in scored] == pytest.approx(of_them, abs=2e-4)
             shares.append(len(best & {int(str(each.id)) for each, _ in scored}) / 50)
-            ranked = store.hybrid_search(question, k=50, lexical_weight=0, rank=lambda candidates: candidates.dense)
-            by_codes.append(len(best & {int(str(each.id)) for each, _ in ranked}) / 50)
+            ranked = candidates_of(store, question, lexical_weight=0).keys[:50]
+            by_codes.append(len(best & {int(id_) for id_, _ in ranked}) / 50)
         assert store.stats().index_in_use == NAMES[index]
     assert np.mean(shares) > least
     assert np.mean(by_codes) > least - 0.04  # by codes of six bits, which aren't compared again
@@ -152,28 +153,22 @@ def test_scores_do_not_depend_on_the_index(kind: str) -> None:
 
 
 def test_what_words_alone_find_has_its_cosine_too(kind: str) -> None:
-    store, seen = filled(kind), dict[str, float]()
-    vector = vector_of("query")
+    store, vector = filled(kind), vector_of("query")
     far = nearest("query", [str(n) for n in range(COUNT)], COUNT)[-1]
     store.delete([str(n) for n in range(0, COUNT, 5) if str(n) != far])
-
-    def rank(candidates: Any) -> Any:
-        seen.update((key, cosine) for (key, _), cosine in zip(candidates.keys, candidates.dense, strict=True))
-        return candidates.dense
-
-    store.hybrid_search("query", 5, rank=rank)
-    assert far not in seen
+    assert (far, 0) not in candidates_of(store, "query").keys
     # It is embedded as "query" and searched by the words of the farthest text.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextEmbeddings, "embed_query", lambda *_: vector.tolist())
-        store.hybrid_search(f"text {far}", 5, rank=rank)
-    assert seen[far] == pytest.approx(float(vector_of(f"text {far}") @ vector), abs=0.05)
+        found = candidates_of(store, f"text {far}")
+    cosine = found.dense[found.keys.index((far, 0))]
+    assert cosine == pytest.approx(float(vector_of(f"text {far}") @ vector), abs=0.05)
     with pytest.raises(EmbeddingError, match="vectors of 31 numbers don't fit"):
         store.similarity_search_by_vector(vector[:-1])
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_equal_ones_are_ordered_by_document_and_index_whatever_was_added_first(kind: str, is_reversed: bool) -> None:
+def test_equal_ones_are_ordered_by_document_and_index_in_any_order_of_adding(kind: str, is_reversed: bool) -> None:
     equal = [
         Document(
             page_content="equal",
@@ -312,19 +307,3 @@ def test_a_read_only_store_changes_nothing_and_follows_what_others_write(kind: s
     with FaissStore.open(tmp_path, TextEmbeddings(), read_only=True) as store:  # which isn't saved
         assert len(found(store, "query", k=2 * COUNT)) == COUNT - 2
         assert store.lexical_search("6 7") == []
-
-
-def test_a_file_that_is_cut_while_it_is_open_does_no_harm(kind: str, tmp_path: Path) -> None:
-    with filled(kind, tmp_path) as store:
-        store.save()
-    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
-        expected = found(store, "query")
-        for saved in tmp_path.glob("vectors.*"):
-            with saved.open("rb+") as file:  # of a mapped one, the process would end here
-                file.truncate(100)
-        assert found(store, "query") == expected
-        store.delete(expected[:1])
-        assert expected[0] not in found(store, "query")
-        store.save()
-    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
-        assert found(store, "query", k=9) == expected[1:]

@@ -1,8 +1,6 @@
 """A call that is interrupted writes all or nothing, and what it has embedded isn't embedded again."""
 
 import sqlite3
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,8 +14,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import InvalidInputError
-from tests.conftest import Invoke
-from tests.patience import PATIENCE
+from tests.forms import Invoke
 from tests.torture.calls import filled
 from tests.torture.corpus import TextEmbeddings, contents, document
 from tests.toys import WordEmbeddings
@@ -117,15 +114,6 @@ def test_only_many_vectors_are_staged_by_a_call_that_goes_well(tmp_path: Path) -
         assert (len(store), store.stats().staged_texts) == (len(TEXTS) + many + 2 * BATCH, 0)
 
 
-def test_vectors_are_staged_when_embedding_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A private name, as the test would last longer than 10 seconds else.
-    monkeypatch.setattr("langchain_sentence_window.store.writing.MAX_SECONDS_UNSTAGED", -1.0)
-    staged = list[int]()
-    with FaissStore(Watched(lambda _: staged.append(store.stats().staged_texts)), tmp_path) as store:
-        store.add_texts(TEXTS)
-    assert staged == [0, BATCH, 2 * BATCH, 3 * BATCH]
-
-
 class Broken(sqlite3.Connection):
     """Raises an exception after a statement, once, and keeps its cursor, as the exception's traceback may."""
 
@@ -153,7 +141,7 @@ class Broken(sqlite3.Connection):
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Broken]]:
-    """Open databases by connections that can be told to break."""
+    """Open databases by connections that can be made to break."""
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Broken))
     yield Broken
     Broken.error = Broken.kept = None
@@ -241,40 +229,3 @@ async def test_an_iterator_is_added_in_batches(
     assert len(other) == 10
     assert await way(other, "add_documents", given(), ids=[f"new {number}" for number in range(25)])
     assert (len(other), other.stats().generation) == (35, 2)
-
-
-INTERRUPTED = """
-import os, signal, sqlite3, sys, threading
-from langchain_sentence_window import FaissStore
-from tests.torture.corpus import TextEmbeddings
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-store = FaissStore.from_texts(["a"], TextEmbeddings(), path=sys.argv[1])
-other = sqlite3.connect(sys.argv[1] + "/sentences.sqlite3", isolation_level=None, check_same_thread=False)
-other.execute("BEGIN IMMEDIATE")
-kept = None
-try:
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    store.add_texts(["b"])
-except KeyboardInterrupt as error:
-    kept = error
-assert kept is not None
-other.execute("ROLLBACK")
-store.add_texts(["c"])
-with FaissStore.open(sys.argv[1], TextEmbeddings()) as another:
-    another.add_texts(["d"])
-assert len(store) == 3
-"""
-
-
-@pytest.mark.process
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_ctrl_c_ends_the_wait_for_another_process(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 0, done.stderr

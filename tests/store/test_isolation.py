@@ -1,6 +1,5 @@
-"""One store shared by threads, processes and users: each read sees one state, and nobody waits for ever."""
+"""One store shared by threads, processes and users: each read sees one state, and no call waits forever."""
 
-import asyncio
 import gc
 import os
 import shutil
@@ -12,13 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore, acopy_index
+from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.candidates import Candidates
 from tests.patience import PATIENCE
 from tests.torture.calls import filled
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
@@ -52,40 +48,6 @@ def test_threads_search_write_and_export_at_once(in_memory: bool, tmp_path: Path
 
 
 @in_file_and_in_memory
-def test_a_rank_may_read_the_store_and_the_state_that_is_searched(in_memory: bool, tmp_path: Path) -> None:
-    with filled(None if in_memory else tmp_path) as store:
-        plain = store.hybrid_search("document d3", k=8, rank=lambda candidates: candidates.dense)
-        for copies in (False, True):
-            with store.at_one_state(copies=copies) as state:
-
-                def rank(candidates: Candidates, state: FaissStore = state) -> Any:
-                    for each in (state, store):
-                        assert len(each.get_by_ids([str(found.id) for found, _ in plain])) == 8
-                        assert len(each.similarity_search("x", k=5)) == len(each.lexical_search("d3", k=5)) == 5
-                    return candidates.dense
-
-                assert state.hybrid_search("document d3", k=8, rank=rank) == plain
-                assert len(state.get_by_ids([str(plain[0][0].id)])) == 1
-
-
-def test_candidates_are_of_the_state_that_was_searched(tmp_path: Path) -> None:
-    """Another store deletes documents between the search and the reading of the best."""
-    query = "Sentence s3 of document d4 in version v0."
-    with filled(tmp_path, 10) as store, FaissStore(TextEmbeddings(), tmp_path) as other:
-        texts = list[str]()
-
-        def rank(candidates: Candidates) -> Any:
-            texts.extend(candidates.texts)
-            other.delete(filter={})
-            return candidates.dense
-
-        found = store.hybrid_search(query, k=20, rank=rank)
-        assert len(found) == 20
-        assert {each.page_content for each, _ in found} <= {*texts}
-        assert store.hybrid_search(query, k=20) == []
-
-
-@in_file_and_in_memory
 def test_an_export_is_of_the_state_at_its_beginning(
     in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,53 +61,7 @@ def test_an_export_is_of_the_state_at_its_beginning(
         assert (seen, len(store)) == (80, 0)
 
 
-@pytest.mark.slow
-async def test_a_store_in_memory_is_copied_while_others_use_it() -> None:
-    class Slow(FaissStore):
-        async def aadd_embeddings(self, *given: Any) -> list[str]:
-            await asyncio.sleep(0.1)
-            return await super().aadd_embeddings(*given)
-
-    source, target = filled(None, 3_000), Slow(TextEmbeddings())
-
-    async def use() -> None:
-        for number in range(10):
-            await source.asimilarity_search("x", filter={"number": number})
-
-    copied, *_ = await asyncio.wait_for(
-        asyncio.gather(acopy_index(source, target), source.aadd_texts(["x"]), *[use() for _ in range(40)]), PATIENCE
-    )
-    assert copied in (24_000, 24_001)
-
-
 # Opening
-
-
-def test_many_threads_make_one_store(tmp_path: Path) -> None:
-    begin = threading.Barrier(8)
-
-    def make(number: int) -> None:
-        begin.wait(PATIENCE)
-        FaissStore.from_texts([f"text {number}"], TextEmbeddings(), path=tmp_path / "index").close()
-
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(make, range(8), timeout=PATIENCE))
-    with FaissStore.open(tmp_path / "index", TextEmbeddings()) as store:
-        assert len(store) == 8
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_many_processes_make_one_store(tmp_path: Path) -> None:
-    code = (
-        "import sys\nfrom langchain_sentence_window import FaissStore\n"
-        "from tests.torture.corpus import TextEmbeddings\n"
-        "FaissStore.from_texts([sys.argv[2]], TextEmbeddings(), path=sys.argv[1]).close()"
-    )
-    made = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(number)]) for number in range(6)]
-    assert [process.wait(PATIENCE) for process in made] == [0] * 6
-    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
-        assert len(store) == 6
 
 
 def test_a_store_is_opened_while_another_writes(tmp_path: Path) -> None:
@@ -169,41 +85,6 @@ def test_a_store_is_opened_while_another_writes(tmp_path: Path) -> None:
             assert seen[-1] <= writing.result(PATIENCE) == len(writer)
 
 
-LOCKED_OUT = """
-import sqlite3, sys, time
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-connection.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-time.sleep(0.5)
-"""
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_opening_waits_for_a_process_that_lets_nobody_in(tmp_path: Path) -> None:
-    """The last process to close an index does this, while it moves the log into the file."""
-    FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()
-    command = [sys.executable, "-c", LOCKED_OUT, str(tmp_path / DATABASE_FILE)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "locked\n"
-        with FaissStore.open(tmp_path, TextEmbeddings()) as store:
-            assert len(store) == 1
-
-
-def test_what_a_killed_process_left_unfinished_goes_when_it_is_old(tmp_path: Path) -> None:
-    with filled(tmp_path) as store:
-        store.save()
-        old, new = (tmp_path / f"vectors.faiss.{letter * 16}.part" for letter in "ab")
-        for path in (old, new):
-            path.write_text("half")
-        os.utime(old, (0, 0))
-        store.replace_documents(document(3, 1), ["document 3"])
-        store.save()
-        assert (old.exists(), new.exists()) == (False, True)
-
-
 # Paths
 
 
@@ -217,15 +98,15 @@ def test_a_relative_path_keeps_its_meaning(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.chdir(tmp_path / "two")
         together = threading.Barrier(4)
 
-        def rank(candidates: Candidates) -> Any:
-            together.wait(PATIENCE)  # so that each thread needs a connection of its own
-            return candidates.dense
+        def read(_: int) -> int:
+            def work(state: Any) -> int:
+                together.wait(PATIENCE)  # so that each thread needs a connection of its own
+                return len(state.matching("text of one", 9, None))
 
-        def read(_: int) -> list[str]:
-            return [each.page_content for each, _ in store.hybrid_search("text", k=9, rank=rank)]
+            return store.read(work)
 
         with ThreadPoolExecutor(4) as threads:
-            assert list(threads.map(read, range(4), timeout=PATIENCE)) == [["text of one"]] * 4
+            assert list(threads.map(read, range(4), timeout=PATIENCE)) == [1] * 4
         store.add_texts(["more of one"])
         store.save()
     with FaissStore.open("index", TextEmbeddings()) as store:
@@ -343,27 +224,3 @@ def test_copies_of_the_lexical_index_go_when_they_are_old(tmp_path: Path, monkey
                 assert len(list(temporary.iterdir())) <= 1
         gc.collect()
         assert list(temporary.iterdir()) == []
-
-
-# Caches
-
-
-def test_a_faiss_file_of_another_release_is_built_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import faiss
-
-    with filled(tmp_path) as store:
-        store.save()
-
-    def refuse(*_: object) -> None:
-        raise RuntimeError("Error in read_index_up: Index type 0x46785432 not recognized")
-
-    with monkeypatch.context() as patch, FaissStore.open(tmp_path, TextEmbeddings()) as store:
-        patch.setattr(faiss, "deserialize_index", refuse)
-        check_against_brute_force(store, TextEmbeddings())
-
-
-def test_vectors_that_lie_far_out_are_not_lost() -> None:
-    store = FaissStore(TextEmbeddings())
-    store.add_embeddings([Document(page_content="far", id="far")], np.full((1, 32), 1e20))
-    ((_, score),) = store.similarity_search_with_score_by_vector([1e-20] * 32, k=1)
-    assert score == pytest.approx(1, abs=1e-3)

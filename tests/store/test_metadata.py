@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window import FaissStore, SentenceSplitter
 from langchain_sentence_window.errors import SentenceWindowWarning, StoreError
-from tests.conftest import Invoke
 from tests.torture.corpus import TextEmbeddings
 from tests.toys import WordEmbeddings, document
 
@@ -99,10 +98,8 @@ def test_sentences_come_back_as_they_went_in(words: WordEmbeddings) -> None:
 
 
 @pytest.mark.parametrize("lines", [[""], ["", "A line of it.\n", "A line on it.\n"]], ids=["headings", "situated"])
-async def test_what_sentences_share_is_stored_once(
-    words: WordEmbeddings, tmp_path: Path, way: Invoke, lines: list[str]
-) -> None:
-    """Also what they share of the text before them when they are embedded, and whatever differs between them."""
+def test_what_sentences_share_is_stored_once(words: WordEmbeddings, tmp_path: Path, lines: list[str]) -> None:
+    """So is the context with which they are embedded, even if other metadata differs between them."""
     heading, long = "h" * 5_000, "m" * 50_000
     given_ = [
         sentence(n, doc_id, section=n // 50 * 50, heading=heading, start_index=8 * n, long=long, tag=n % 3)
@@ -111,27 +108,27 @@ async def test_what_sentences_share_is_stored_once(
     ]
     contexts = [f"{heading}\n{lines[n % len(lines)]}" for n in range(len(given_))]
     with FaissStore(words, tmp_path) as store:
-        await way(store, "replace_documents", given_, ["b"], contexts=contexts)
-        await way(store, "add_documents", [sentence(200, "b", heading=heading, long=long)])
+        store.replace_documents(given_, ["b"], contexts=contexts)
+        store.add_documents([sentence(200, "b", heading=heading, long=long)])
         assert store.get_by_ids([str(each.id) for each in given_]) == given_
     # If each sentence had its heading and what is before it when it is embedded, these alone would be 4 MB.
     assert (tmp_path / DATABASE).stat().st_size < 2_000_000
     with FaissStore(words, tmp_path) as store:  # what was embedded is known again, whole
-        await way(store, "replace_documents", given_, ["b"], contexts=contexts)
+        store.replace_documents(given_, ["b"], contexts=contexts)
         assert sorted(words.embedded) == sorted({"A card.", *(f"{context}A card." for context in contexts)})
 
 
-async def test_what_is_replaced_or_deleted_takes_no_room(words: WordEmbeddings, tmp_path: Path, way: Invoke) -> None:
+def test_what_is_replaced_or_deleted_takes_no_room(words: WordEmbeddings, tmp_path: Path) -> None:
     size = 0
     with FaissStore(words, tmp_path) as store:
         for number in range(60):
             shared: dict[str, Any] = {"long": f"{number} {'m' * 50_000}", "heading": f"{number} {'h' * 5_000}"}
             made = [sentence(n, section=n // 3 * 3, **shared) for n in range(9)]
-            await way(store, "replace_documents", made, ["a"])
-            await way(store, "add_documents", [sentence(4, section=3, long="short"), sentence(0, "b", **shared)])
-            await way(store, "delete", ["b0"])
+            store.replace_documents(made, ["a"])
+            store.add_documents([sentence(4, section=3, long="short"), sentence(0, "b", **shared)])
+            store.delete(["b0"])
             if number % 3 == 2:
-                await way(store, "delete", filter={"doc_id": "a"})
+                store.delete(filter={"doc_id": "a"})
             with closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             size = size or 4 * (tmp_path / DATABASE).stat().st_size
@@ -140,9 +137,7 @@ async def test_what_is_replaced_or_deleted_takes_no_room(words: WordEmbeddings, 
 
 
 @pytest.mark.parametrize("table", ["sections", "sources"])
-def test_shared_metadata_that_is_lost_under_an_open_store_is_told(
-    words: WordEmbeddings, tmp_path: Path, table: str
-) -> None:
+def test_lost_shared_metadata_is_reported_by_an_open_store(words: WordEmbeddings, tmp_path: Path, table: str) -> None:
     with FaissStore(words, tmp_path) as store:
         store.add_documents([sentence(0), Document(page_content="page", id="alone")])
         with closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as connection:
@@ -180,20 +175,6 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Counting))
     return counted
-
-
-def test_sqlite_does_no_more_work_after_many_changes(steps: list[int]) -> None:
-    def steps_after(changes: int) -> int:
-        with FaissStore(TextEmbeddings()) as store:
-            retriever = SentenceWindowRetriever(vectorstore=store, names=False)
-            for _ in range(changes):
-                retriever.add_documents([document(" ".join(f"Card {n} is due." for n in range(100)))])
-            retriever.add_documents([document("A seat.", "b")])
-            steps[0] = 0
-            retriever.invoke("card", min_relevance="auto")
-            return steps[0]
-
-    assert steps_after(60) < 1.5 * steps_after(4)
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -136,20 +136,6 @@ def test_names_in_first_lines(words: WordEmbeddings) -> None:
     assert not named(store, IN_LINES)
 
 
-@pytest.mark.parametrize("hidden", [3, 200])
-def test_first_lines_that_a_filter_excludes_do_not_count(words: WordEmbeddings, hidden: int) -> None:
-    store = FaissStore(words)
-    store.add_documents(
-        Document(
-            "Zebra Technologies pays.",
-            metadata={"doc_id": str(number), "sentence_index": 0, "start_index": 0, "end_index": 24, "own": not number},
-        )
-        for number in range(hidden + 1)
-    )
-    assert not named(store, IN_LINES)
-    assert named(store, IN_LINES, filter={"own": True}) == ["0"]
-
-
 def test_first_lines_stay_known_when_a_part_of_a_document_is_written(words: WordEmbeddings) -> None:
     store = FaissStore(words)
     sentences = SentenceSplitter().split_documents([lease("Zebra Technologies")])
@@ -159,16 +145,6 @@ def test_first_lines_stay_known_when_a_part_of_a_document_is_written(words: Word
     assert named(store, IN_LINES) == ["of Zebra Technologies"]
     store.delete([str(sentences[0].id)])
     assert not named(store, IN_LINES)
-
-
-def test_many_parts_of_one_document_are_one_document(words: WordEmbeddings) -> None:
-    store = FaissStore(words)
-    store.add_documents(
-        Document(CLAUSES, metadata={"doc_id": "a", "sentence_index": index, "title": "Zebra Lease", "part": str(index)})
-        for index in range(MAX_SHARED + 1)
-    )
-    for keys in ((), ("part",)):
-        assert named(store, "What does the Zebra Lease say?", keys) == ["a"]
 
 
 def test_a_collection_grows_and_shrinks(tmp_path: Path, words: WordEmbeddings) -> None:
@@ -184,13 +160,6 @@ def test_a_collection_grows_and_shrinks(tmp_path: Path, words: WordEmbeddings) -
     assert named(second, "What does the Deed of Globex say?") == ["acme"]
     retriever.delete(["acme"])
     assert not named(second, "What does the Deed of Globex say?")
-
-
-def test_documents_that_are_no_sentences_are_passed_over(words: WordEmbeddings) -> None:
-    store = FaissStore.from_texts(["Zebra pays.", "Zebra ends it."], words, metadatas=[{"title": "Zebra"}] * 2)
-    assert not named(store, "What does Zebra owe?")
-    store.add_documents(SentenceSplitter().split_documents(CONTRACTS[1:]))
-    assert named(store, "What does Tribune owe?") == ["tribune"]
 
 
 @pytest.mark.parametrize("query", ["", "\x00", "\ud800 Zebra \ud800", "Zebra " * 10_000, "!!!", "ﬁ Straße İstanbul"])

@@ -53,16 +53,8 @@ def test_time_of_the_last_write(tmp_path: Path) -> None:
         assert known(store) == third
 
 
-def test_documents_of_one_call_have_one_time() -> None:
-    with FaissStore(WordEmbeddings()) as store:
-        store.add_documents([*sentences("a", "refund"), *sentences("b", "seat"), Document(page_content="card")])
-        times = known(store)
-        assert times["a"] == times["b"]
-        assert len(times) == 2
-
-
 @pytest.mark.parametrize("written", [2**62, -(2**62), "soon"])
-def test_a_time_that_is_none_is_left_out(tmp_path: Path, written: object) -> None:
+def test_an_invalid_time_is_left_out(tmp_path: Path, written: object) -> None:
     with FaissStore(WordEmbeddings(), tmp_path) as store:
         store.replace_documents([*sentences("a", "refund", "card"), *sentences("b", "seat")], ["a", "b"])
     with closing(sqlite3.connect(tmp_path / "sentences.sqlite3", isolation_level=None)) as connection:

@@ -82,14 +82,6 @@ def test_any_string_is_only_a_value(words: WordEmbeddings, tmp_path: Path, value
         assert store.similarity_search("x") == given_[:1]
 
 
-def test_a_filter_has_many_values_or_says_that_they_are_too_many(words: WordEmbeddings) -> None:
-    store = FaissStore.from_texts(["refund", "card"], words, [{"n": 0}, {"n": 1}])
-    (found,) = store.similarity_search("x", filter={"n": {"$in": list(range(1, 29_999))}})
-    assert found.page_content == "card"
-    with pytest.raises(FilterError, match="too many for one search"):
-        store.similarity_search("x", filter={"n": {"$in": list(range(100_000))}})
-
-
 # Metadata
 
 CIRCULAR: list[Any] = []

@@ -3,7 +3,7 @@
 import random
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
@@ -27,15 +27,6 @@ READS: dict[str, Call] = {
     "stats": lambda store, chance: store.stats(),
 }
 
-WRITES: dict[str, Call] = {
-    "add": lambda store, chance: store.add_documents(document(_number(chance), chance.randrange(10**9))),
-    "replace": lambda store, chance: store.replace_documents([], [f"document {_number(chance)}"]),
-    "delete": lambda store, chance: store.delete(_ids(chance)),
-    "delete by filter": lambda store, chance: store.delete(filter=_filter(chance)),
-    "discard": lambda store, chance: store.discard_staged(),
-    "save": lambda store, chance: store.save(),
-}
-
 
 def filled(path: Path | None, documents: int = DOCUMENTS, index: str | None = None) -> FaissStore:
     """Open or create a store, and add documents to it."""
@@ -44,12 +35,13 @@ def filled(path: Path | None, documents: int = DOCUMENTS, index: str | None = No
     return store
 
 
-def copies(store: FaissStore, folder: Path) -> dict[str, Callable[[], object]]:
-    """Return the calls that copy a store into another folder."""
-    return {
-        "backup": lambda: store.backup(folder / "backup"),
-        "save to": lambda: store.save(folder / "copy"),
-    }
+def open_files(folder: Path) -> list[str]:
+    """Return the files of a folder that this process has open, where the system can list them."""
+    found = list[str]()
+    for each in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):  # that of this listing
+            found.append(str(each.readlink()))
+    return [each for each in found if each.startswith(str(folder))]
 
 
 def keeps_a_state(folder: Path) -> bool:

@@ -1,17 +1,14 @@
 """Replace documents with one writer while eight readers search.
 
-    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index codes] [--processes] [--changes]
+    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index codes] [--memory] [--changes]
 
 Each result's text must belong to its vector, and no reader may see a part of a document: a search filtered by
-document finds all of its sentences, of one version. With ``--processes``, the readers and two writers are separate
-processes on one path, and an acknowledged write must be visible at once. With ``--changes``, the limits of the
-automatic index move, so that another one is made in the background all the time.
+document finds all of its sentences, of one version. With ``--changes``, the limits of the automatic index move, so that
+another one is built in the background all the time. `tests.torture.reading` does so with processes.
 """
 
 import argparse
 import random
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -79,7 +76,7 @@ def churn(store: FaissStore, documents: int, seconds: float, *, changes: bool = 
             while not stop.is_set():
                 check_search(store, embedding, chance.randrange(documents), chance)
                 searches[reader] += 1
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:  # noqa: BLE001 - raised below
             failures.append(error)
             stop.set()
 
@@ -118,84 +115,19 @@ def move_limits(kind: int) -> None:
     faiss_index.MAX_WHOLE_NUMBERS = (10**12, 10**12, 0)[kind]
 
 
-def processes(folder: Path, documents: int, seconds: float) -> dict[str, int]:
-    """Read and write in processes; return counts."""
-    roles = ["write", "write", "read", "read"]
-    command = [sys.executable, "-m", "tests.torture.churn", "--path", str(folder), "--seconds", str(seconds)]
-    command += ["--sentences", str(documents * SENTENCES)]
-    started = [
-        subprocess.Popen([*command, "--role", role, "--seed", str(number)], stdout=subprocess.PIPE, text=True)
-        for number, role in enumerate(roles)
-    ]
-    written: dict[int, set[str]] = {}
-    counts = {"documents replaced": 0, "searches": 0, "reads of what was just written": 0}
-    store = FaissStore.open(folder, TextEmbeddings())
-    for role, process in zip(roles, started, strict=True):
-        assert process.stdout is not None
-        for line in process.stdout:
-            name, number, version = line.split()
-            if name == "wrote":
-                counts["documents replaced"] += 1
-                written.setdefault(int(number), set()).add(version)
-            else:
-                counts["searches"] += int(number)
-        process.stdout.close()
-        assert process.wait() == 0, f"the process to {role} failed"
-    found = contents(store)
-    for replaced, versions in written.items():
-        # Both writers may have replaced it; the last one of either is there.
-        assert {str(version) for version in found[replaced]} <= versions
-        counts["reads of what was just written"] += 1
-    check_against_brute_force(store, TextEmbeddings())
-    store.close()
-    return counts
-
-
-def play(folder: Path, role: str, documents: int, seconds: float, seed: int) -> None:
-    """Be one of several processes."""
-    chance, embedding, end, done = random.Random(seed), TextEmbeddings(), time.monotonic() + seconds, 0
-    with FaissStore.open(folder, embedding) as store, FaissStore.open(folder, embedding) as other:
-        while time.monotonic() < end:
-            done += 1
-            number = chance.randrange(documents)
-            if role == "read":
-                check_search(store, embedding, number, chance)
-                continue
-            version = seed * 1_000_000 + done
-            store.replace_documents(document(number, version), [f"document {number}"])
-            print("wrote", number, version, flush=True)
-            # Another connection sees it, unless the other writer has replaced it again.
-            (seen,) = {
-                each.metadata["version"] for each in other.similarity_search("x", k=99, filter={"number": number})
-            }
-            assert seen == version or seen // 1_000_000 != seed, "what was acknowledged wasn't seen"
-    if role == "read":
-        print("read", done, 0, flush=True)
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--sentences", type=int, default=10_000)
     parser.add_argument("--index", default="exact")
-    parser.add_argument("--processes", action="store_true")
     parser.add_argument("--memory", action="store_true", help="a store in memory")
-    parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--role", help=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--changes", action="store_true", help="change the index all the time; implies --index auto")
     arguments = parser.parse_args()
     if arguments.changes:
         arguments.index = "auto"
         lower()
-    if arguments.role:
-        play(arguments.path, arguments.role, arguments.sentences // SENTENCES, arguments.seconds, arguments.seed)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = None if arguments.memory else Path(folder)
-            with FaissStore(TextEmbeddings(), path, index=arguments.index) as store:
-                documents = fill(store, arguments.sentences)
-                if arguments.processes:
-                    print(processes(Path(folder), documents, arguments.seconds))
-                else:
-                    print(churn(store, documents, arguments.seconds, changes=arguments.changes))
+    with tempfile.TemporaryDirectory() as folder:
+        path = None if arguments.memory else Path(folder)
+        with FaissStore(TextEmbeddings(), path, index=arguments.index) as store:
+            filled = fill(store, arguments.sentences)
+            print(churn(store, filled, arguments.seconds, changes=arguments.changes))

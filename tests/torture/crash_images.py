@@ -55,7 +55,7 @@ State = dict[int, set[int]]
 
 
 def write() -> None:
-    """Act as the writer; note the contents of the index before and after each call, in a file beside it."""
+    """Act as the writer; note the contents of the index before and after each call, in a file next to it."""
     folder, chance = Path(sys.argv[1]), random.Random(sys.argv[2])
     database.MAX_LOG_BYTES = BYTES_IN_LOG  # no setting of the store
     index, backup, state = folder / "index", folder / "backup", State()
@@ -146,7 +146,7 @@ def recorded(folder: Path, seed: str) -> list[Step]:
 
 
 def steps_in(record: bytes) -> Iterator[Step]:
-    """Read the record, without the memory that processes share, which is made anew after a power failure."""
+    """Read the record, without the memory that processes share, which is created again after a power failure."""
     at, written = 0, b""
     while at < len(record):
         what, path, size, number = _HEAD.unpack_from(record, at)
@@ -301,7 +301,7 @@ def images(steps: Sequence[Step], chance: random.Random) -> Iterator[Image]:
 
 
 def check(image: Image, folder: Path) -> bool:
-    """Open an image, and go on with it; return whether it holds the call that was cut."""
+    """Open an image, and write to it; return whether it holds the call that was cut."""
     for path, content in image.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)

@@ -24,8 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langchain_sentence_window import FaissStore, check_index
+from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import SentenceWindowError, StoreError
+from langchain_sentence_window.stores import check_index
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, document
 from tests.torture.limits import lower
 
@@ -74,7 +75,7 @@ def answers(store: FaissStore) -> dict[str, Any]:
             for query in ("a", "b", "c")
         ],
         "filtered": sorted(str(each.id) for each in store.similarity_search("a", k=999, filter={"version": 2})),
-        # Not in order: deleted sentences count in BM25 until the index is built anew.
+        # Not in order: deleted sentences count in BM25 until the index is rebuilt.
         "words": [
             sorted(str(each.id) for each, _ in store.lexical_search(query, k=999)) for query in ("s1 d5", "v2", "d24")
         ],
@@ -128,7 +129,7 @@ def swap(path: Path, chance: random.Random) -> None:
     """Put the file of an earlier state, or of another store, in its place."""
     root = path.parents[1] if path.parent.name == "words" else path.parent
     source = root.with_name(chance.choice(["earlier", "other"])) / path.relative_to(root)
-    # Some names are drawn at random; a file of the same kind stands in for them.
+    # Some names are drawn at random; a file of the same kind replaces them.
     alike = [source] if source.exists() else sorted(source.parent.glob(f"*{path.suffix}"))
     if alike:
         shutil.copyfile(chance.choice(alike), path)

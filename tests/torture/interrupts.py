@@ -5,7 +5,7 @@
 A signal raises a `KeyboardInterrupt` at any moment of a call, also while it waits for another process's lock. Then the
 contents are those before the call or after it, and searches agree with brute force. While the exception is kept, as an
 interactive session keeps it, another process writes to the folder, and so does a store that is opened in this one. When
-it is let go of, the store itself reads and writes, or says to open it again, and closes.
+it is released, the store itself reads and writes, or says to open it again, and closes.
 """
 
 import atexit
@@ -308,7 +308,7 @@ def serve() -> None:
                 held.close()
                 held = None
             print("done", flush=True)
-        except Exception as error:  # noqa: BLE001 - told to the other
+        except Exception as error:  # noqa: BLE001 - reported to the other
             print(type(error).__name__, str(error).replace("\n", " "), flush=True)
 
 

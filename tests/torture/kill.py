@@ -2,16 +2,16 @@
 
     python -m tests.torture.kill [--kills 200] [--in-change] [--beside]
 
-A process adds, replaces, deletes, searches and saves, and reports each call. It is killed (kill -9) at a random moment,
-and the store is opened again: every acknowledged call must be there, none may be there in part, and searches must agree
-with brute force. Then the next process goes on with the same store. Its index is of any kind, and mostly the automatic
-one, with limits so low that it changes in the background every few calls.
+A process adds, replaces, deletes, searches, saves and restores a backup, and reports each call. It is killed (kill -9)
+at a random moment, and the store is opened again: every acknowledged call must be there, none may be there in part, and
+searches must agree with brute force. Then the next process continues with the same store. Its index is of any kind, and
+mostly the automatic one, with limits so low that it changes in the background every few calls.
 
 With ``--in-change``, the limits are moved after each call, so that a change is due all the time, and a process is
 killed at a random moment of one. A change that has ended by then doesn't count.
 
 With ``--beside``, another process writes other documents of the same store, and reads them, while the others are
-killed. It must go on, and lose nothing.
+killed. It must continue, and lose nothing.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -39,8 +39,13 @@ from tests.torture.rounds import python
 MODULE = "tests.torture.kill"
 DOCUMENTS = 60
 CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical": 2, "search": 5, "reopen": 1}
-"""How often each call is made, out of 22."""
+"""How often each call is made, out of 22; and once ``restore``, if there is a backup."""
 
+READS_AND_SAVES: dict[str, Callable[[FaissStore], object]] = {
+    "save": FaissStore.save,
+    "lexical": lambda store: store.lexical_search("Sentence s1 of document d1", k=3),
+    "search": lambda store: store.similarity_search("Sentence s1 of document d1", k=3),
+}
 INDEXES = [AUTO] * 8 + [*KINDS]
 """The indexes that are chosen from."""
 
@@ -54,19 +59,25 @@ MAX_ATTEMPTS = 4
 def work(folder: Path, seed: int, *, changes: bool) -> None:
     """Write until killed; print each call, and each change of the index, before and after it."""
     chance = random.Random(seed)
-    tell_of_changes()
+    report_changes()
     store = FaissStore(TextEmbeddings(), folder, index=AUTO if changes else chance.choice(INDEXES))
-    version = seed * 1_000_000
+    version, backup = seed * 1_000_000, backup_of(folder)
+    calls = CALLS | ({"restore": 1} if backup.exists() else {})
     while True:
         if changes and store.stats().index_to_come is None:
             move_limits(chance.randrange(3))
         numbers = chance.sample(range(DOCUMENTS), chance.choice([1, 1, 3, 40]))
         version += 1
-        (call,) = chance.choices([*CALLS], [*CALLS.values()])
-        tell("begin", call, version, *numbers)
+        (call,) = chance.choices([*calls], [*calls.values()])
+        report("begin", call, version, *numbers)
         names = [f"document {number}" for number in numbers]
         sentences = [each for number in numbers for each in document(number, version)]
-        if call == "replace":
+        if call in ("reopen", "restore"):
+            store.close()
+            if call == "restore":
+                FaissStore.restore(backup, folder)
+            store = FaissStore(TextEmbeddings(), folder)
+        elif call == "replace":
             store.replace_documents(sentences, names)
         elif call == "add":
             store.add_documents(sentences)
@@ -74,34 +85,32 @@ def work(folder: Path, seed: int, *, changes: bool) -> None:
             store.replace_documents([], names)
         elif call == "filter":
             store.delete(filter={"number": {"$in": numbers}})
-        elif call == "save":
-            store.save()
-        elif call == "lexical":
-            store.lexical_search("Sentence s1 of document d1", k=3)
-        elif call == "search":
-            store.similarity_search("Sentence s1 of document d1", k=3)
         else:
-            store.close()
-            store = FaissStore(TextEmbeddings(), folder)
-        tell("done")
+            READS_AND_SAVES[call](store)
+        report("done")
 
 
-def tell(*words: object) -> None:
+def backup_of(folder: Path) -> Path:
+    """Return the folder of the backup, which exists unless another process writes, too."""
+    return folder.with_name(f"{folder.name} backup")
+
+
+def report(*words: object) -> None:
     """Print a line at once, whole."""
     sys.stdout.write(f"{' '.join(map(str, words))}\n")
     sys.stdout.flush()
 
 
-def tell_of_changes() -> None:
+def report_changes() -> None:
     """Print when a change of an index begins and ends."""
     make = VectorCache._make_another  # nothing public says when a change begins
 
-    def told(cache: VectorCache) -> None:
-        tell("change")
+    def reporting(cache: VectorCache) -> None:
+        report("change")
         make(cache)
-        tell("changed")
+        report("changed")
 
-    setattr(VectorCache, make.__name__, told)
+    setattr(VectorCache, make.__name__, reporting)
 
 
 def write_beside() -> None:
@@ -113,7 +122,7 @@ def write_beside() -> None:
             if select.select([0], [], [], 0)[0]:
                 if not os.read(0, 1):
                     return
-                tell("rests")
+                report("rests")
                 os.read(0, 1)
             number, version = chance.choice(OTHERS), version + 1
             store.replace_documents(document(number, version), [f"document {number}"])
@@ -122,7 +131,7 @@ def write_beside() -> None:
             found = store.similarity_search("x", k=99, filter={"number": number})
             assert len(found) == SENTENCES
             assert {each.metadata["version"] for each in found} == written[number]
-            tell("wrote", version)
+            report("wrote", version)
 
 
 class Neighbor:
@@ -154,14 +163,14 @@ class Neighbor:
     def _line(self) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline().strip()
-        assert line, "the process beside those that were killed failed"
+        assert line, "the process that isn't killed failed"
         return line
 
 
-def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]]:
-    """Return the contents after a call."""
+def expected_after(line: str, before: dict[int, set[int]], saved: dict[int, set[int]]) -> dict[int, set[int]]:
+    """Return the contents after a call, by those before it and those of the backup."""
     _, call, version, *numbers = line.split()
-    after = dict(before)
+    after = dict(saved if call == "restore" else before)
     for number in map(int, numbers):
         if call in ("replace", "add"):
             after[number] = {int(version)}
@@ -185,7 +194,7 @@ def torture(
     chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="kill"))
     counts = {"kills": 0, "calls acknowledged": 0, "killed within a call": 0, "of those done": 0, "changes cut": 0}
-    state: dict[int, set[int]] = {}
+    state, saved = dict[int, set[int]](), dict[int, set[int]]()
     lasted, neighbor = [0.1], Neighbor(folder) if beside else None
     try:
         while counts["changes cut" if in_change else "kills"] < kills:
@@ -199,7 +208,7 @@ def torture(
             last = None
             for line in lines:
                 if line == "done" and last is not None:
-                    state = expected_after(last, state)
+                    state = expected_after(last, state, saved)
                     counts["calls acknowledged"] += 1
                     last = None
                 elif line.startswith("begin") and line.count(" ") >= 3:
@@ -207,10 +216,13 @@ def torture(
             with neighbor.resting() if neighbor else nullcontext(), FaissStore(TextEmbeddings(), folder) as store:
                 held = contents(store)
                 check_against_brute_force(store, TextEmbeddings())
+                if not beside and not backup_of(folder).exists():
+                    saved = held
+                    store.backup(backup_of(folder))
             found = {number: versions for number, versions in held.items() if number < DOCUMENTS}
             if last is not None:
                 counts["killed within a call"] += 1
-                maybe = expected_after(last, state)
+                maybe = expected_after(last, state, saved)
                 counts["of those done"] += found == maybe != state
                 assert found in (state, maybe), "a call is half there, or an acknowledged one isn't"
             else:
@@ -221,12 +233,13 @@ def torture(
         if neighbor is not None:
             counts["calls beside them"] = neighbor.end()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for each in (folder, backup_of(folder)):
+            shutil.rmtree(each, ignore_errors=True)
     return counts
 
 
 def killed(command: Sequence[str], chance: random.Random, longest: float) -> list[str]:
-    """Start a process, kill it after its first line and a random time, and return what it told."""
+    """Start a process, kill it after its first line and a random time, and return what it printed."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline()]
@@ -235,7 +248,7 @@ def killed(command: Sequence[str], chance: random.Random, longest: float) -> lis
 
 
 def killed_in_change(command: Sequence[str], chance: random.Random, lasted: list[float]) -> list[str]:
-    """Start a process, kill it within one of the first changes of its index, and return what it told.
+    """Start a process, kill it within one of the first changes of its index, and return what it printed.
 
     Args:
         command: Starts the process.
@@ -273,7 +286,7 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--in-change", action="store_true", help="kill within changes of the index")
-    parser.add_argument("--beside", action="store_true", help="let another process write meanwhile")
+    parser.add_argument("--beside", action="store_true", help="let another process write, too")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     lower()

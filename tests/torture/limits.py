@@ -13,13 +13,14 @@ WHOLE = 400
 """Vectors up to which all codes are compared."""
 
 
-def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
+def lower(put: Callable[[Any, str, Any], None] = setattr, *, exact: int = EXACT) -> None:
     """Lower the limits of this process.
 
     Args:
         put: Sets an attribute of a module; pytest's ``monkeypatch.setattr`` in a test.
+        exact: Vectors up to which an index is exact.
     """
-    put(faiss_index, "MAX_EXACT_NUMBERS", EXACT * DIMENSION)
+    put(faiss_index, "MAX_EXACT_NUMBERS", exact * DIMENSION)
     put(faiss_index, "MAX_WHOLE_NUMBERS", WHOLE * DIMENSION)
     put(faiss_index, "_MIN_CLUSTERS", 4)
     put(faiss_index, "_MIN_TO_TRAIN", 40)
@@ -30,5 +31,5 @@ def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
     put(vectors, "_MIN_TOMBSTONES", 50)
     put(vectors, "_MAX_CODES_IN_MEMORY", 50)
     put(vectors, "MAX_COMPARED_DIRECTLY", 20)
-    # Enough to find all, whatever codes of a few random numbers say.
+    # Enough to find all, however coarse the codes of a few random numbers are.
     put(vectors, "MIN_CANDIDATES", 150)

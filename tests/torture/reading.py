@@ -3,9 +3,9 @@
     python -m tests.torture.reading [--rounds 100]
 
 Eight threads, or threads of two processes, replace twelve documents. Meanwhile others ask by words and meaning, with
-filters, names, budgets, a reranker and a relevance; explain; and read whole documents. The store is in a folder or in
-memory. Each sentence names the version of its document, and all versions are equally long, so that places fit whatever
-is mixed. No call raises, and of no document are two versions in one result.
+filters, names, budgets, a reranker and a relevance; explain; read whole documents, and cancel such reads. The store is
+in a folder or in memory. Each sentence names the version of its document, and all versions are equally long, so that
+places fit even if versions are mixed. No call raises, and of no document are two versions in one result.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from tests.torture.calls import keeps_a_state, open_files
 from tests.torture.rounds import main, play_rounds, python
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -29,6 +30,8 @@ MODULE = "tests.torture.reading"
 SECONDS = 120.0
 WRITERS = 8
 DOCUMENTS = 12
+CANCELLATIONS = 10
+"""The number of times that a round of cancellations cancels two calls."""
 READS = 12
 """The number of results that a round checks."""
 
@@ -105,11 +108,14 @@ def read(retriever: SentenceWindowRetriever, chance: random.Random) -> str:
     """Read once in some way, and return how."""
     asking = retriever.model_copy(update=chance.choice(SETTINGS))
     question = f"which {chance.choice(VOCABULARY)} has a {chance.choice(VOCABULARY)} in Report {chance.randrange(12)}"
-    kind = chance.choice(("invoke", "invoke", "ainvoke", "batch", "explain", "get", "documents"))
+    kind = chance.choice(("invoke", "ainvoke", "canceled", "canceled", "batch", "explain", "get", "documents"))
     if kind == "invoke":
         check(asking.invoke(question))
     elif kind == "ainvoke":
         check(asyncio.run(asking.ainvoke(question)))
+    elif kind == "canceled":
+        for _ in range(CANCELLATIONS):
+            asyncio.run(cancel(retriever, chance))
     elif kind == "batch":
         for found in asking.batch([question, "refund"]):
             check(found)
@@ -122,6 +128,19 @@ def read(retriever: SentenceWindowRetriever, chance: random.Random) -> str:
     else:
         assert len(retriever.documents()) == DOCUMENTS
     return kind
+
+
+async def cancel(retriever: SentenceWindowRetriever, chance: random.Random) -> None:
+    """Cancel two reads at a random moment, whose threads read on; check that a third one reads its document."""
+    names = [f"d{chance.randrange(DOCUMENTS)}" for _ in range(3)]
+    reads = [asyncio.create_task(retriever.aget([name])) for name in names]
+    await asyncio.sleep(chance.random() * 0.01)
+    for each in reads[:2]:
+        each.cancel()
+    (found,) = await reads[2]
+    assert found.metadata["doc_id"] == names[2]
+    check([found])
+    await asyncio.gather(*reads, return_exceptions=True)
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
@@ -148,7 +167,10 @@ def play(chance: random.Random, folder: Path) -> Counter[str]:
             there.kill()
             there.communicate()
     assert len(written) == WRITERS, "a thread that writes hangs or failed"
+    if kind == "in a folder":
+        assert not keeps_a_state(folder / "index"), "the log can't be emptied, as if a state were still read"
     retriever.close()
+    assert not open_files(folder), f"files are left open: {open_files(folder)}"
     return counts + Counter({kind: 1, "documents replaced": sum(written)})
 
 

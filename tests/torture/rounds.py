@@ -50,7 +50,7 @@ def play_rounds(
     """Play rounds of a script, some in each process, and return their counts.
 
     Args:
-        module: The script's name, e.g. ``tests.torture.closing``.
+        module: The script's name, e.g. ``tests.torture.forking``.
         rounds: The number of rounds.
         seed: The seed of all chance.
         seconds: The seconds after which a round counts as hanging.
@@ -75,8 +75,10 @@ def play_rounds(
         kinds = Counter(map(_kind, faults))
         examples = {_kind(fault): fault for fault in reversed(faults)}
         listed = "\n".join(f"{count:5} {kind}" for kind, count in kinds.most_common())
-        told = "\n\n".join(examples[kind] for kind, _ in kinds.most_common())
-        raise FaultsFoundError(f"{told}\n\n{len(faults)} faults in {counts['rounds']} rounds; {dict(counts)}\n{listed}")
+        details = "\n\n".join(examples[kind] for kind, _ in kinds.most_common())
+        raise FaultsFoundError(
+            f"{details}\n\n{len(faults)} faults in {counts['rounds']} rounds; {dict(counts)}\n{listed}"
+        )
     return counts
 
 
@@ -108,7 +110,7 @@ def within(seconds: float, what: str, work: Callable[[], Any]) -> Any:
     """Run a function in a thread, and return its result.
 
     Raises:
-        AssertionError: It takes so long that it must be waiting for a lock that nobody releases.
+        AssertionError: It takes so long that it must be waiting for a lock that no thread releases.
     """
     results, errors = list[Any](), list[BaseException]()
 
@@ -154,8 +156,8 @@ def _play_here(play: Play, first: int, last: int, *, seed: int, seconds: float) 
         faulthandler.dump_traceback_later(seconds, exit=True)
         try:
             counted = play(random.Random(f"{seed}:{number}"), folder)
-            assert not unseen, f"an exception that nobody saw: {unseen[0]}"
-        except BaseException:  # noqa: BLE001 - told, and threads that hang are left where they are
+            assert not unseen, f"an unhandled exception: {unseen[0]}"
+        except BaseException:  # noqa: BLE001 - reported, and threads that hang are left where they are
             _give_up(number)
         faulthandler.cancel_dump_traceback_later()
         shutil.rmtree(folder, ignore_errors=True)
@@ -178,9 +180,9 @@ def _play_in_process(module: str, first: int, last: int, seed: int, seconds: flo
     """Return the number of rounds played, their counts, and how the process ended if it didn't play all of them."""
     command = [sys.executable, "-m", module, "--play", str(first), str(last), "--seed", str(seed)]
     # Files, as a process that was forked and hangs would keep a pipe open.
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
-            [*command, "--seconds", str(seconds)], stdout=out, stderr=told, cwd=ROOT, start_new_session=True
+            [*command, "--seconds", str(seconds)], stdout=out, stderr=errors, cwd=ROOT, start_new_session=True
         )
         try:
             how = how_it_ended(process.wait(seconds * (last - first) + 60))
@@ -189,8 +191,8 @@ def _play_in_process(module: str, first: int, last: int, seed: int, seconds: flo
         finally:
             _end_all_of(process)
         out.seek(0)
-        told.seek(0)
-        lines, stderr = [line for line in out if line.startswith("played ")], told.read()
+        errors.seek(0)
+        lines, stderr = [line for line in out if line.startswith("played ")], errors.read()
     counts = Counter[str]()
     for line in lines:
         counts.update(json.loads(line.split(" ", 2)[2]))
@@ -211,5 +213,5 @@ def _kind(fault: str) -> str:
         return "hangs until it is ended"
     lines = [line for line in fault.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]+(Error|Interrupt|Exit|Exception)\b", line)]
-    told = errors[-1] if errors else lines[0].split(": ", 1)[1]
-    return re.sub(r"\d+", "N", re.sub(r"/\S+", "PATH", told))[:160]
+    summary = errors[-1] if errors else lines[0].split(": ", 1)[1]
+    return re.sub(r"\d+", "N", re.sub(r"/\S+", "PATH", summary))[:160]

@@ -174,57 +174,11 @@ def test_a_question_in_a_line_of_its_own_goes_on_to_its_answer(text: str) -> Non
     assert completed([asks], 0) == (0, 0)
 
 
-def test_questions_below_each_other_go_on_to_the_answer_of_the_last() -> None:
-    more = [replace(SAYS, text="x" * MIN_ANSWER_CHARS)] * 2
-    assert completed([ASKS, ASKS, ASKS, *more], 0) == (0, 3)
-    long = replace(ASKS, text=f"{'x' * MIN_ANSWER_CHARS}?")
-    assert completed([ASKS, long, *more], 0) == (0, 2)
-    assert completed([ASKS, *[long] * 9], 0) == (0, 3)
-
-
-def test_a_turn_that_ends_with_a_question_goes_on_to_the_next() -> None:
-    turn: list[Line | None] = [replace(SAYS, turn=0), replace(ASKS, turn=0)]
-    answer: list[Line | None] = [replace(SAYS, text="x" * MIN_ANSWER_CHARS, turn=2)]
-    assert completed([*turn, *answer, *answer], 0) == (0, 2)
-
-
-def test_a_question_in_bold_goes_on_to_its_answer() -> None:
-    lines: list[Line | None] = [Line("**Who pays it?**", ends_line=True), *[ANSWER] * 20]
-    assert completed(lines, 0) == (0, -(-MIN_ANSWER_CHARS // len(ANSWER.text)))
-
-
-def test_references_are_followed_only_if_that_is_wanted() -> None:
-    assert completed([SAYS, BACK, COLON, SAYS], 1, 2, opens_backward=False) == (1, 3)
-    # An item is whole, and is led in, in any case.
-    assert completed([SAYS, ITEM, REST], 2, 2, opens_backward=False) == (0, 2)
-
-
 def test_nothing_crosses_the_ends_of_the_section_or_what_cannot_be_read() -> None:
     lines = [SAYS, BACK, COLON, SAYS]
     assert run_of(complete(window(1, 2, section=(1, 3)), Lines(a=lines))) == (1, 2)
     assert completed([None, BACK, COLON, None], 1, 2) == (1, 2)
     assert completed([SAYS, None, ITEM, ITEM], 3, 3) == (3, 3)
-
-
-@pytest.mark.parametrize(
-    "begins",
-    """It|This|That|These|Those|They|He|She|Such|However|Therefore|Otherwise|Instead|Nevertheless|In that case|In this
-    case|In such a case|If so|If not|Diese|Dieser|Dieses|Diesem|Diesen|Dies|Jedoch|Andernfalls|Ansonsten|In diesem Fall|
-    Cela|Ceci|Celui-ci|Celle-ci|Toutefois|Cependant|Sinon|Dans ce cas|Esto|Eso|Ello|Sin embargo|En ese caso|En este
-    caso|De lo contrario|Questo|Questa|Ciò|Tuttavia|Altrimenti|In tal caso|In questo caso|Isso|Isto|No entanto|Nesse
-    caso|Neste caso|Caso contrário""".replace("\n    ", " ").split("|"),
-)
-def test_backward_references_of_each_language(begins: str) -> None:
-    text = f"{begins.strip()}, there is more."
-    assert refers_back(text)
-    assert completed([SAYS, Line(text), SAYS], 1) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    "text", ["Items.", "Thatched roofs.", "Italy wins.", "Sheep sleep.", "Die Frist.", "Issos", ""]
-)
-def test_words_that_only_begin_like_a_reference_are_none(text: str) -> None:
-    assert not refers_back(text)
 
 
 @pytest.mark.parametrize(
@@ -258,12 +212,6 @@ def test_words_that_only_begin_like_a_reference_are_none(text: str) -> None:
 )
 def test_what_says_something(lines: list[Line | None], run: tuple[int, int], expected: bool) -> None:
     assert says_something(window(*run, section=(0, len(lines))), Lines(a=lines)) is expected
-
-
-def test_headings_alone() -> None:
-    lines = Lines(a=[HEADING, HEADING, LABEL])
-    assert is_heading_alone(window(0, 1), lines)
-    assert not is_heading_alone(window(1, 2), lines)
 
 
 def test_what_announces_something_that_does_not_follow_is_cut() -> None:
@@ -313,18 +261,3 @@ def test_a_completed_window_holds_the_given_one_in_its_section(search: Search, o
             begins = lines((each.doc_id, larger.first))
             before = None if larger.first == start else lines((each.doc_id, larger.first - 1))
             assert before is None or begins is None or not refers_back(begins.text)
-
-
-@given(searches())
-def test_opening_backward_only_adds(search: Search) -> None:
-    lines, ranked, _ = search
-    for each in ranked:
-        opened, closed = complete(each, lines), complete(each, lines, opens_backward=False)
-        assert opened.first <= closed.first
-        assert closed.last <= opened.last
-
-
-def test_a_long_section_is_looked_at_only_near_the_window() -> None:
-    lines = Lines(a=[LABEL] * 10_000)
-    complete(window(5_000, section=(0, 10_000)), lines)
-    assert lines.looks < 200

@@ -1,7 +1,5 @@
 """Which windows equal others, and that nothing is looked up for those that can't."""
 
-from dataclasses import replace
-
 from langchain_sentence_window.windows.assembly import IS_EQUAL, Budget, Equal, Ranked, Texts, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Hit, Window
@@ -67,13 +65,3 @@ def test_windows_whose_best_sentences_differ_are_not_compared() -> None:
 def test_what_is_inside_a_window_that_is_left_out_is_left_out_too() -> None:
     found = assemble([ranked("a", 0, 1), ranked("c", 0, 1), ranked("c", 1, 1)], 3, lookup, texts=texts([]))
     assert ([each.ranks for each in found.windows], sorted(found.equal)) == ([(0,)], [1, 2])
-
-
-def test_windows_that_are_known_to_be_equal_or_were_rewritten_are_not_compared() -> None:
-    compared: list[tuple[str, str]] = []
-    known = {1: Equal(ranked("b", 0, 1).window, 0)}
-    given = [ranked("a", 0, 1), ranked("b", 0, 1), replace(ranked("c", 0, 1), fixed_cost=3)]
-    for budget in (None, BUDGET):
-        found = assemble(given, 3, lookup, budget, texts(compared, known))
-        assert [each.ranks for each in found.windows] == [(0,), (2,)]
-        assert (found.equal, compared) == (known, [])

@@ -1,1 +1,1 @@
-"""Quotations of an answer, compared with the sources: which stand there word for word, and where."""
+"""The quotations of an answer, compared with its sources: which are there word for word, and where."""

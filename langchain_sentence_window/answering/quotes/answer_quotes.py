@@ -1,8 +1,8 @@
 """The quotations and the cited claims of an answer, each with the sources that it cites.
 
-Quotations stand between marks of any language, or in a Markdown block quote. A mark opens a quotation only before what
-it could quote, and closes one only after it, so that an apostrophe or an inch does neither. No quotation between marks
-crosses a blank line. Of quotations in each other the outer one counts.
+A quotation is between the quotation marks of any language, or in a Markdown block quote. A mark opens a quotation only
+before text, and closes one only after text, so an apostrophe or the sign for inches does neither. No quotation between
+marks crosses a blank line. Of nested quotations, the outer one counts.
 """
 
 import re
@@ -42,7 +42,7 @@ class Quoted:
 
 
 MAX_NUMBER = 999
-"""The largest number in brackets that can only be a citation; a larger one of no source may be a year."""
+"""The largest number in brackets that is always a citation; a larger one that no source has may be a year."""
 
 _ENDS = ".!?…。！？"
 _INTRODUCING = (":", "：")
@@ -69,10 +69,10 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A quotation as it may be meant.
+    """One interpretation of a quotation.
 
     Attributes:
-        text: What is said to stand in a source, without marks and citations.
+        text: The quoted words, without marks and citations.
         cited: The citations that belong to it.
     """
 
@@ -85,10 +85,10 @@ class AnswerQuote:
     """A quotation or a claim in an answer.
 
     Attributes:
-        kind: Which of both.
+        kind: Whether it is a quotation or a claim.
         start: Its first code point in the answer.
         end: One past the last code point.
-        readings: At least one; several if numbers in brackets stand in it, as they may be citations or the source's.
+        readings: At least one; several if it contains numbers in brackets, which may be citations or the source's.
     """
 
     kind: Literal["quotation", "claim"]
@@ -204,7 +204,7 @@ def _quotations(
 
 
 def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tuple[Cited, ...]) -> AnswerQuote | None:
-    """Return a quotation with what may be meant by the citations in it: those at its end are the answer's, if any."""
+    """Return a quotation with its readings: citations at its end are the answer's, others may be the source's."""
     last = len(inner)
     nexts = [*(each.start for each in inner[1:]), quote.end]
     while last and not any(each.isalnum() for each in answer[inner[last - 1].end : nexts[last - 1]]):
@@ -384,7 +384,7 @@ def _parse_block_quote(found: re.Match[str]) -> Quoted | None:
 
 
 def is_marked(text: str) -> bool:
-    """Return whether all of a text stands between a pair of marks, and no such mark in it."""
+    """Return whether a text is enclosed in a pair of marks, and contains no other such mark."""
     opener, closer, inner = text[:1], text[-1:], text[1:-1]
     return bool(inner) and closer in _CLOSERS.get(opener, "") and opener not in inner and closer not in inner
 
@@ -485,7 +485,7 @@ def _can_close(text: str, mark: str, at: int, end: int) -> bool:
     before, after = text[at - 1 : at], text[end : end + 1]
     if mark[-1] not in _EITHER:
         return True
-    # Only this mark never begins what its partner ends, so white space before it decides nothing.
+    # This mark never opens what its partner closes, so white space before it doesn't matter.
     is_apart = mark != "”" and before.isspace()
     return (
         bool(before) and not is_apart and (not _is_word_or_equals_sign(after) or (mark != "'" and is_unspaced(after)))

@@ -1,11 +1,11 @@
-"""Inline markup of Markdown and HTML as it is rendered, so that a quotation of the page stands in its source.
+"""Render inline markup of Markdown and HTML, so that a quotation of the rendered page is found in its source.
 
     >>> text = "See [the *guide*](https://example.com) &amp; ask."
     >>> rendered(text)
     'See the guide & ask.'
 
-What isn't sure to be markup stays: ``snake_case``, ``2 * 3 * 4``, ``List<A>``, ``x[i][j]``. Raised and lowered figures
-become Unicode's, as ``m<sup>2</sup>`` isn't ``m2``.
+Text that may not be markup is kept: ``snake_case``, ``2 * 3 * 4``, ``List<A>``, ``x[i][j]``. Superscript and subscript
+digits become Unicode's, because ``m<sup>2</sup>`` isn't ``m2``.
 """
 
 import re
@@ -17,7 +17,7 @@ from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window.answering.citation_format import spliced
 
 Change: TypeAlias = tuple[int, int, str]
-"""A stretch of a text, and what is shown in its place."""
+"""A span of a text, and its replacement."""
 
 _TAGS = "abbr|a|bdi|bdo|big|b|cite|code|del|dfn|em|font|ins|i|kbd|mark|q|samp|small|span|strike|strong|s|tt|u|var"
 _BLOCKS = "blockquote|br|dd|details|div|dl|dt|h[1-6]|hr|li|ol|p|pre|section|summary|table|tbody|td|th|thead|tr|ul"
@@ -90,7 +90,7 @@ def _script(found: re.Match[str]) -> Iterator[Change]:
 
 
 def _quote_mark(found: re.Match[str]) -> Iterator[Change]:
-    """Yield the mark of a quoted line, which before a number is a sign if the lines beside it have none."""
+    """Yield the mark of a quoted line. Before a number, it is a sign unless an adjacent line has a mark too."""
     text, (start, end) = found.string, found.span()
     before = text[text.rfind("\n", max(0, start - _MAX_LINE), max(0, start - 1)) + 1 : start].lstrip()
     after = text.find("\n", end, end + _MAX_LINE) + 1
@@ -107,11 +107,11 @@ _SHOWN = {
     "address": lambda found: [(found.start(), found.start() + 1, ""), (found.end() - 1, found.end(), "")],
     "quoted": _quote_mark,
 }
-"""By the kind of markup that is told by itself, stretches of it with the text that is shown of each."""
+"""For each kind of markup that needs no partner, a function that returns its changes."""
 
 
 class _Pairs:
-    """Markup that is told by its partner: brackets of links, and runs of stars and other marks around words."""
+    """Markup that needs a partner: the brackets of links, and runs of stars and other marks around words."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -167,5 +167,5 @@ class _Pairs:
 
 
 def _joins_mark_to_word(character: str) -> bool:
-    """Return whether a character beside a mark makes it one of a word, a formula or an index."""
+    """Return whether the character next to a mark makes it part of a word, a formula or an index."""
     return character == "_" or (character.isalnum() and not _UNSPACED.match(character))

@@ -1,16 +1,15 @@
-"""Text as it is compared: white space, case, quotation marks, dashes and compatible letters made alike.
+"""Text in its normalized form, without differences of white space, case, quotation marks, dashes and ligatures.
 
     >>> plain_text("The “ﬁnal”  fee").text
     'the "final" fee'
 
-What decides about the meaning is left alone: digits, signs, decimal points, percent, currency, raised and lowered
-figures, fractions and words. So ``m²`` isn't ``m2``, and a hyphen is dropped only where it ends a line.
+What the meaning depends on is kept: digits, signs, decimal points, percent, currency, superscripts, subscripts,
+fractions and words. So ``m²`` isn't ``m2``, and a hyphen is dropped only where it ends a line.
 
-Each step gives a text, and a `Shift` for each stretch by which its offsets are found in the text before.
+Each step returns a text, and `Shift` records that map its offsets to the text before the step.
 
-Boundaries are kept: words, numbers with their signs and units, and negations.
-
-"lawful" doesn't stand in "unlawful", nor "5 euros" in "1.5 euros", though all their characters do.
+The module also finds negations, and the boundaries of words and of numbers with their signs and units. So "5 euros"
+isn't in "1.5 euros".
 """
 
 import re
@@ -30,7 +29,7 @@ from langchain_sentence_window.answering.citation_format import CharacterTable
 from .inline_markup import markup, rendered
 
 INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
-"""Characters that `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
+"""The characters to which `PLAIN` maps an invisible character, and a soft hyphen."""
 
 SINGLE_MARKS = "'‘’‚‛‹›＇´ʼ′"
 DOUBLE_MARKS = '"“”„‟«»〝〞〟＂″「」『』｢｣﹁﹂﹃﹄'
@@ -42,7 +41,7 @@ _SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHE
 _COMPATIBLE = {f"<{kind}>" for kind in ("compat", "wide", "narrow", "font", "small", "square", "vertical")} | {
     f"<{kind}>" for kind in ("isolated", "initial", "medial", "final")
 }
-"""Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
+"""Kinds of decomposition that keep the meaning, unlike superscripts, subscripts, fractions and circled digits."""
 
 _EXPANDING = re.compile(
     "[œæß\u0132\u0133\u013f\u0140\u0149\u01c4-\u01cc\u01f1-\u01f3\u0587\u203c\u2025\u2026\u2047-\u2049\u2103\u2109\u2116"
@@ -65,7 +64,7 @@ _COMPARISONS = {"<=": "≤", ">=": "≥", "!=": "≠", "+/-": "±", "+-": "±"}
 _BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
 _SCANNED = re.compile(rf"rn|vv|[i|](?={_LETTER})|(?<={_LETTER})[i|]|[015](?={_LETTER})|(?<={_LETTER})[015]")
 _CONFUSED = {"rn": "m", "vv": "w", "i": "l", "|": "l", "0": "o", "1": "l", "5": "s"}
-"""Letters by what is taken for them; a digit is that only beside a letter, so that no number becomes another."""
+"""What OCR confuses with a letter. A digit counts only next to a letter, so that no number becomes another."""
 
 _FRENCH = re.compile(r"(?<![\w.,;:!?…])«([ \u00a0\u2009\u202f])[^«»]{1,500}?([ \u00a0\u2009\u202f])»")
 """The spaces inside French quotation marks."""
@@ -108,7 +107,7 @@ def _is_unseen(character: str, category: str) -> bool:
 
 
 def _decomposed(character: str) -> str:
-    """Return what a compatible character stands for, one step of it only; ``㎡`` is ``m²``."""
+    """Return the decomposition of a compatible character, one step only: ``㎡`` is ``m²``."""
     kind, *codes = unicodedata.decomposition(character).split() or [""]
     parts = "".join(chr(int(code, 16)) for code in codes)
     return parts if kind in _COMPATIBLE and parts and " " not in parts else character
@@ -147,7 +146,7 @@ class PlainText:
 
 
 def _old(step: Sequence[Shift], at: int, *, is_end: bool) -> int:
-    """Return where a character of the new text begins in the old one, or where the one before an offset ends there."""
+    """Map an offset of the new text to the old one: to the start of a character, or to the end of the one before."""
     found = bisect_right(step, at - is_end, key=_new_start) - 1
     if found < 0:
         return at
@@ -166,7 +165,7 @@ def plain_text(text: str, compounds: Collection[str] = (), *, is_scanned: bool =
     Args:
         text: Any text.
         compounds: Plain words with a hyphen. A hyphen that ends a line stays if the word is one of them.
-        is_scanned: Whether letters are made alike that the recognition of scanned text confuses.
+        is_scanned: Whether letters that OCR confuses are made equal.
     """
     steps: list[Sequence[Shift]] = []
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
@@ -178,12 +177,12 @@ def plain_text(text: str, compounds: Collection[str] = (), *, is_scanned: bool =
         inner = (found.span(side) for found in _FRENCH.finditer(text) for side in (1, 2))
         text, shifts = _rewritten(text, ((start, end, "") for start, end in inner))
         steps.append(shifts)
-    plain = _plain_characters(text)
+    plain = text.translate(PLAIN)
     text, shifts = _rewritten(plain, ((start, end, shown.translate(PLAIN)) for start, end, shown in markup(plain)))
     if shifts:
         steps.append(shifts)
-    for is_needed, pattern, new in _STEPS:
-        if is_needed(text):
+    for hints, pattern, new in _STEPS:
+        if not text.isascii() or any(hint in text for hint in hints):
             write = _Breaks(compounds) if new is None else new
             text, shifts = _rewritten(text, [(*found.span(), write(found)) for found in pattern.finditer(text)])
             if shifts:
@@ -196,28 +195,6 @@ def plain_text(text: str, compounds: Collection[str] = (), *, is_scanned: bool =
     if "'" in text or '"' in text:
         text = _PRIME.sub(lambda found: "′" if found[0] == "'" else "″", text).replace("'", '"')
     return PlainText(text, tuple(reversed(steps)))
-
-
-def _plain_characters(text: str) -> str:
-    """Return what `str.translate` with `PLAIN` does, in less time where few characters need it."""
-    odd = set(_ODD.findall(text))
-    if text.isascii() or len(odd) > _FEW or "İ" in text:
-        return text.translate(PLAIN)
-    text = text.lower()
-    for each in odd:
-        low = each.lower()
-        text = text.replace(low, PLAIN[ord(low)])
-    # Its own form at the end of a word comes about only now.
-    return text.replace("ς", "σ")
-
-
-_ODD = re.compile(r"[^ -_a-~]")
-_FEW = 24
-"""Characters, each of which is replaced by itself."""
-
-
-def _comparison(sign: str) -> str:
-    return _COMPARISONS.get(sign, sign)
 
 
 _COMPOUND = re.compile(rf"(?<!{_LETTER}){_LETTER}++(?:-{_LETTER}++)+")
@@ -233,11 +210,11 @@ def compounds_of(text: str) -> frozenset[str]:
 
 
 def broken_words(text: str) -> frozenset[str]:
-    """Return the words that a hyphen parts at the end of a line, with that hyphen."""
+    """Return the words that are hyphenated at a line end, with that hyphen."""
     if "\n" not in text or ("-" not in text and text.isascii()):
         return frozenset()
     breaks = _Breaks(())
-    _HARD_BREAK.sub(breaks, _EXPANDING.sub(_expand_characters, _plain_characters(text)))
+    _HARD_BREAK.sub(breaks, _EXPANDING.sub(_expand_characters, text.translate(PLAIN)))
     return frozenset(breaks.words)
 
 
@@ -247,7 +224,7 @@ _FIRST_PART = re.compile(rf"{_LETTER}+")
 
 
 class _Breaks:
-    """Writes a hyphen at the end of a line only if the word with it is among the compounds."""
+    """Keeps a hyphen at a line end only if the word with it is among the compounds."""
 
     def __init__(self, compounds: Collection[str]) -> None:
         self._compounds = compounds
@@ -273,24 +250,23 @@ def _expand_characters(found: re.Match[str]) -> str:
 _WHOLE = {"‥": "…", "…": "…", "œ": "oe", "æ": "ae", "ß": "ss"}
 
 
-_STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
-    (lambda text: not text.isascii(), _EXPANDING, _expand_characters),  # first, as others ask what is a letter
-    (lambda text: SOFT_HYPHEN in text, _SOFT_BREAK, lambda _: ""),
-    (lambda text: "\n" in text and "-" in text, _HARD_BREAK, None),
-    (lambda text: "\n" in text and not text.isascii(), _UNSPACED_BREAK, lambda _: ""),
-    (lambda text: INVISIBLE in text or SOFT_HYPHEN in text, _HIDDEN, lambda _: ""),
-    (lambda text: "  " in text, _SPACE, lambda _: " "),
-    (lambda text: not text.isascii(), _BESIDE_DIGIT, lambda _: ""),
-    (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
-    (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
-    (lambda text: "**" in text, _BOLD, lambda _: ""),
-    (
-        lambda text: "=" in text or "+" in text or not text.isascii(),
-        _COMPARED,
-        lambda found: _comparison(found[0].strip()),
-    ),
+_STEPS: tuple[tuple[tuple[str, ...], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
+    ((), _EXPANDING, _expand_characters),  # first, because other patterns ask what is a letter
+    ((SOFT_HYPHEN,), _SOFT_BREAK, lambda _: ""),
+    (("\n",), _HARD_BREAK, None),
+    ((), _UNSPACED_BREAK, lambda _: ""),
+    ((INVISIBLE, SOFT_HYPHEN), _HIDDEN, lambda _: ""),
+    (("  ",), _SPACE, lambda _: " "),
+    ((), _BESIDE_DIGIT, lambda _: ""),
+    (("..", ". ."), _DOTS, lambda _: "…"),
+    ((" -", "- ", "--"), _DASH, lambda _: "-"),
+    (("**",), _BOLD, lambda _: ""),
+    (("=", "+"), _COMPARED, lambda found: _COMPARISONS.get(found[0].strip(), found[0].strip())),
 )
-"""Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
+"""Strings without which an ASCII text needs no step; the pattern that it replaces, and by what.
+
+``None`` represents the hyphens at line ends, which depend on the compounds.
+"""
 
 
 def _letter_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -360,7 +336,7 @@ _UNSPACED = re.compile(f"[{UNSPACED}\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uff9
 
 
 def is_unspaced(character: str) -> bool:
-    """Return whether a letter is of a script that doesn't part all words by spaces."""
+    """Return whether a letter is of a script that doesn't separate all words by spaces."""
     return _UNSPACED.match(character) is not None
 
 
@@ -406,7 +382,7 @@ _MAI = r"(?<!\d\s)(?<!\d[.ºª]\s)(?<!\b(?:au|de|du|en|im|in|le)\s)mai"
 """The Italian "never", not the month of German and French."""
 
 _PORTUGUESE = re.compile(r"[ãõ]|(?<!\w)(?:é|em|ao|aos|uma|pelo|pela)(?!\w)", re.IGNORECASE)
-"""Letters and words that Spanish hasn't; in Portuguese "no" is no negation."""
+"""Letters and words that Spanish doesn't have. In Portuguese, "no" isn't a negation."""
 
 
 @cache
@@ -433,25 +409,25 @@ _SENTENCE_END = re.compile(rf"[.!?…](?=[\s\"'”’»)\]]|$)|[。！？]|\n[ \
 
 
 def turns(text: str, around: str = "") -> bool:
-    """Return whether a text holds a negation or makes an exception, in one of the languages that are known here.
+    """Return whether a text contains a negation or an exception, in one of the languages of ``negations.txt``.
 
     Args:
         text: The text.
-        around: What it stands in, which tells its language.
+        around: The text around it, which shows its language.
     """
     found = (each[0].lower() for each in _turning().finditer(text))
     return any(each != "no" or not _PORTUGUESE.search(around or text) for each in found)
 
 
 def rest_of_sentence(text: str, at: int) -> str:
-    """Return what follows a place up to the end of its sentence."""
+    """Return what follows a place in its sentence."""
     ahead = text[at : at + _MAX_CLAUSE]
     end = _SENTENCE_END.search(ahead)
     return ahead[: end.start()] if end else ahead
 
 
 def head_of_sentence(text: str, at: int) -> str:
-    """Return what stands before a place from the beginning of its sentence."""
+    """Return what precedes a place in its sentence."""
     back = text[max(0, at - _MAX_CLAUSE) : at]
     ends = [found.end() for found in _SENTENCE_END.finditer(back)]
     return back[ends[-1] :] if ends else back
@@ -463,11 +439,11 @@ _ADDED = re.compile(
     r"(?P<words>\S+(?:\s+(?:no|kein\w*|aucun\w*|ning\w*|nenhum\w*|nessun\w*)\b)?)",
     re.IGNORECASE,
 )
-"""Matches what a sentence adds: a negation there is of that, unless it begins with it, as in "and in no case"."""
+"""Matches an added clause. A negation in it belongs to the clause, unless it begins it, as in "and in no case"."""
 
 
 def is_turned_after(text: str, at: int) -> bool:
-    """Return whether the rest of a sentence turns what stands before a place in it."""
+    """Return whether the rest of a sentence negates or limits what precedes a place in it."""
     rest = rest_of_sentence(text, at)
     if rest[:1] in (":", "："):
         rest = rest.partition("\n")[0]
@@ -480,9 +456,9 @@ _CLAUSE_END = re.compile(r"[,:;](?=\s|$)|[，、：；]")
 
 
 def hides_negation(dropped: str) -> bool:
-    """Return whether what an ellipsis leaves out has a negation or an exception that belongs to what is kept.
+    """Return whether the text that an ellipsis omits has a negation or an exception that belongs to the rest.
 
-    If whole sentences or their ends are left out, it is one in the clause before or after.
+    If whole sentences or their ends are omitted, only the adjacent clauses count.
     """
     ends = list(_SENTENCE_END.finditer(dropped))
     if not ends:
@@ -497,16 +473,16 @@ _TARGET = re.compile(r"\]\(([^()\s]{1,500})")
 
 
 def agree_in_detail(quote: str, text: str, start: int, end: int) -> bool:
-    """Return whether a quotation and what is like it in a text agree in what plain text doesn't tell.
+    """Return whether a quotation and its match in a text agree in what plain text doesn't distinguish.
 
-    That are units of numbers that are others in capitals, such as ``mW`` and ``MW``; ``ß``, which is ``SS`` in capitals
-    alone; and the addresses of links that the quotation gives.
+    These are units that differ in case, such as ``mW`` and ``MW``; ``ß``, which equals ``SS`` only in capitals; and the
+    addresses of links in the quotation.
 
     Args:
         quote: The quotation.
         text: The text.
-        start: Where the stretch begins that is like it.
-        end: Where that ends.
+        start: Where the match begins.
+        end: Where the match ends.
     """
     one, other = rendered(quote), rendered(text[start:end])
     ahead = text[start : end + _MAX_CLAUSE]

@@ -1,9 +1,8 @@
-"""Where a quotation stands in the windows, in their texts or in those that lead in to them, whole or in pieces.
+"""Find a quotation in windows and their lead-ins, whole or in pieces.
 
-An ellipsis, or words of the writer's in brackets, say that something is left out.
-
-The pieces must stand in one source, in order. What is left out may not turn the meaning: a negation in a sentence of
-which something is kept, or one or a number that brackets put in, makes the quotation one that is put together.
+An ellipsis, or the writer's words in brackets, mark an omission. The pieces must be in one source, in order, and the
+omission may not change the meaning: the quotation is stitched if a negation was omitted from a sentence that is partly
+kept, or if the brackets add a negation or a number.
 """
 
 import re
@@ -46,7 +45,7 @@ _LINE_HEAD = re.compile(r"\n[ \t>#*+-]*(?:\d{1,3}[.)] +)?\Z")
 
 
 class SourcePassage:
-    """A text of a source: a window's own, one that leads in to it, or several that touch."""
+    """A text of a source: a window's own, a lead-in, or adjacent windows joined."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class SourcePassage:
             text: The text.
             base: Where the text starts in the source document; ``None`` if it isn't known.
             parts: The passages that it is joined of; none if it is one of a source.
-            is_scanned: Whether letters that scans confuse are alike.
+            is_scanned: Whether letters that OCR confuses count as equal.
         """
         self.number, self.document, self.text, self.base, self._parts = number, document, text, base, parts
         self.is_scanned = is_scanned
@@ -119,7 +118,7 @@ class StitchedPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The texts in which a quotation may stand.
+    """A source as the texts that are searched.
 
     Attributes:
         numbers: The numbers of the sources that they are of.
@@ -143,7 +142,7 @@ _MAX_GAP = 2
 
 
 def touching(sources: Iterable[Source]) -> list[Source]:
-    """Join the texts of a document that touch or overlap, so that a quotation over both is found."""
+    """Join the texts of a document that are adjacent or overlap, so that a quotation over both is found."""
     begun: dict[tuple[str, int], str] = {}
     by_text: dict[str, list[SourcePassage]] = {}
     for source in sources:
@@ -155,7 +154,7 @@ def touching(sources: Iterable[Source]) -> list[Source]:
 
 
 def _chains(passages: Iterable[SourcePassage]) -> Iterator[list[tuple[SourcePassage, str]]]:
-    """Yield the passages of a text that touch, two or more, each with what stands between it and the one before."""
+    """Yield runs of two or more adjacent passages, each passage with the text between it and the one before."""
     chain = list[tuple[SourcePassage, str]]()
     end = 0
     for passage in sorted(passages, key=lambda each: each.base or 0):
@@ -174,7 +173,7 @@ def _chains(passages: Iterable[SourcePassage]) -> Iterator[list[tuple[SourcePass
 
 
 def _text_between(before: SourcePassage, after: SourcePassage, gap: int) -> str | None:
-    """Return what stands between two passages that touch; ``None`` if they don't."""
+    """Return the text between two adjacent passages; ``None`` if they aren't adjacent."""
     if gap <= 0:
         return "" if before.text[len(before.text) + gap :] == after.text[:-gap] else None
     separator = before.document.metadata.get(SEPARATOR)
@@ -201,12 +200,12 @@ def _join_passages(chain: Sequence[tuple[SourcePassage, str]]) -> tuple[list[Sou
 
 @dataclass(frozen=True)
 class Wanted:
-    """A text that is looked for.
+    """A text to search for.
 
     Attributes:
         text: The text, without white space around it.
         is_piece: Whether an ellipsis follows it, so that it doesn't end a sentence.
-        is_claim: Whether it is a sentence of the answer's own, which no negation around it in the source may turn.
+        is_claim: Whether it is a sentence in the answer's own words, which the source may not negate around it.
     """
 
     text: str
@@ -245,7 +244,7 @@ def find_exact(passage: SourcePassage, wanted: Wanted, start: int = 0) -> Found 
     for at in _find_starts(passage.text, wanted.text, start):
         if not cuts_token(passage.text, at) and not cuts_token(passage.text, at + size):
             found = Found(passage, at, at + size)
-            if not wanted.is_claim or _stands_alone(found):
+            if not wanted.is_claim or _is_unqualified(found):
                 return found
     return None
 
@@ -273,13 +272,13 @@ def find_plain(passage: SourcePassage, wanted: Wanted, start: int = 0) -> Found 
             continue
         if _may_begin(passage.text, low, wanted.text) and agree_in_detail(wanted.text, passage.text, low, high):
             found = Found(passage, low, high)
-            if not wanted.is_claim or _stands_alone(found):
+            if not wanted.is_claim or _is_unqualified(found):
                 return found
     return None
 
 
 def _is_cut(text: str, plain: PlainText, at: int, plain_at: int) -> bool:
-    """Return whether a place is inside a word or a number; where markup is beside it, as the text is shown."""
+    """Return whether a place is inside a word or a number; next to markup, of the rendered text."""
     if (
         0 < plain_at < len(plain.text)
         and plain.span(plain_at - 1, plain_at)[1] != plain.span(plain_at, plain_at + 1)[0]
@@ -288,8 +287,8 @@ def _is_cut(text: str, plain: PlainText, at: int, plain_at: int) -> bool:
     return cuts_token(text, at)
 
 
-def _stands_alone(found: Found) -> bool:
-    """Return whether nothing else in its sentence negates a stretch."""
+def _is_unqualified(found: Found) -> bool:
+    """Return whether nothing else in its sentence negates or limits a stretch."""
     text = found.passage.text
     begins_line = _LINE_HEAD.search(text[max(0, found.start - _MAX_HEAD) : found.start]) is not None
     if not (begins_line and text[found.start].isupper()) and turns(head_of_sentence(text, found.start)):
@@ -321,7 +320,7 @@ def _may_begin(text: str, at: int, quote: str) -> bool:
 
 
 def _find_starts(text: str, part: str, start: int) -> Iterator[int]:
-    """Yield where a part stands in a text, as many as can be looked at in time linear in the text."""
+    """Yield the offsets of a part in a text, at most as many as keep the work linear in the text."""
     if not part:
         return
     for _ in range(max(_MIN_TRIES, 4 * len(text) // len(part))):
@@ -347,7 +346,7 @@ _OWN = r"[^\W\d_][^\[\]\n]{0,80}|[^\[\]\n]{1,80}[^\W\d_]"
 _GAP = re.compile(rf"[\[(]\s*(?:…|\.\s?\.\s?\.)\s*[\])]|…|\.(?:\.{{2,}}|(?: \.){{2,}})|\[(?P<own>{_OWN})\]")
 _NEAR = 8
 MIN_WORDS = 3
-"""Words of the longest piece, and of each one if they don't stand in order."""
+"""The least words of the longest piece; of each piece if they aren't in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,8 +356,8 @@ class Pieces:
     Attributes:
         pieces: At least one.
         is_sound: Whether nothing in brackets has a number or a negation, and the pieces aren't mere words.
-        begins_own: Whether words in brackets stand before the first piece.
-        ends_own: Whether words in brackets stand after the last one.
+        begins_own: Whether words in brackets precede the first piece.
+        ends_own: Whether words in brackets follow the last one.
         are_stretches: Whether each piece is of three words or more.
     """
 
@@ -371,12 +370,12 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """Where the pieces of a quotation stand, in order.
+    """The places of a quotation's pieces, in order.
 
     Attributes:
         places: A place for each.
-        is_exact: Whether each stands there character for character.
-        is_sound: Whether what is left out doesn't turn the meaning.
+        is_exact: Whether each is there character for character.
+        is_sound: Whether the omissions keep the meaning.
     """
 
     places: tuple[Found, ...]

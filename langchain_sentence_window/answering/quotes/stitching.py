@@ -1,8 +1,8 @@
-"""Quotations that are put together of stretches that don't stand together, with nothing to show it.
+"""Quotations that combine pieces from different places without marking the omission.
 
-A stretch is of three words or more, or a whole sentence. The longest that stands somewhere is taken first, then the
-longest of what is left. A quotation in which a word was changed isn't one of these: after such a stretch, the source
-goes on as the quotation does one to three words later.
+A stretch has at least three words, or is a whole sentence. From the start of the quotation, the longest stretch that a
+source holds is taken, then the longest of the rest. A quotation with a changed word isn't stitched: there the source
+continues like the quotation one to three words later.
 """
 
 import re
@@ -15,7 +15,7 @@ from .normalized_text import PlainText, cuts_token, is_unspaced
 from .quote_search import Found, Source, SourcePassage
 
 MAX_PIECES = 32
-"""The most stretches of a quotation; one that would need more isn't made of any."""
+"""The most stretches of a stitched quotation."""
 
 _WORD, _LETTER = 2, 1
 _MIN_WEIGHT = 6
@@ -24,11 +24,11 @@ _MIN_WEIGHT = 6
 _OUTER = ' .,;:!?…"()[]。，、；：！？'
 _ENDS = ".!?…。！？:"
 _BETWEEN = "\n\n"
-"""Between two texts; no plain text has a line end."""
+"""Separates two texts; no plain text has a line end."""
 
 _MAX_PLACES = 16
 _NEAR = 160
-"""Characters beside a stretch in which a source may go on as the quotation does."""
+"""Characters next to a stretch in which a source may continue like the quotation."""
 
 _MAX_CHANGED = 3
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -38,7 +38,7 @@ _WORDS = re.compile(rf"[^\s.,;:!?\"()\[\]…{_UNSPACED}]+")
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Tokens of a quotation ``[first, last)``, and where they stand in the plain text of all sources.
+    """Tokens of a quotation ``[first, last)``, and their place in the plain text of all sources.
 
     ``ends_sentence`` says whether a sentence ends there, in the quotation and in the source.
     """
@@ -66,11 +66,11 @@ class Stitching:
         self._text = _BETWEEN.join(plain.text for _, plain in self._passages)
 
     def has_words(self, quote: str) -> bool:
-        """Return whether each word of a plain text stands somewhere, maybe in a longer one."""
+        """Return whether the sources contain each word of a plain text, perhaps in a longer word."""
         return all(word in self._text for word in _WORDS.findall(quote))
 
     def find(self, quote: str) -> list[Found]:
-        """Find the stretches that a plain text is put together of; none if it isn't made of two or more."""
+        """Find the stretches that a plain text combines; none if it doesn't combine two or more."""
         tokens = [found.span() for found in _TOKEN.finditer(quote)]
         stretches = _Cover(self._text, quote, tokens).stretches()
         found = [self._found(each) for each in stretches]
@@ -98,7 +98,7 @@ class _Cover:
         self._weights = [_LETTER if is_unspaced(quote[start]) else _WORD for start, _ in tokens]
 
     def stretches(self) -> list[_Stretch]:
-        """Return the stretches in order; none if some token is in none."""
+        """Return the stretches in order; none if they don't cover all tokens."""
         found = list[_Stretch]()
         at, count = 0, len(self._tokens)
         while at < count:
@@ -154,7 +154,7 @@ class _Cover:
         return None if at is None else self._stretch(first, last, at)
 
     def _places(self, first: int, last: int) -> Iterator[int]:
-        """Yield where tokens stand, not cut out of others."""
+        """Yield the offsets at which the tokens occur as whole words."""
         start, end = self._span(first, last)
         at = -1
         for _ in range(_MAX_PLACES):
@@ -170,7 +170,7 @@ class _Cover:
         return _Stretch(first, last, at, after, self._ends_sentence(last) and self._text[after : after + 1] in _ENDS)
 
     def _reach(self, first: int, least: int, at: int) -> int:
-        """Return how far the quotation's tokens stand at a place: one past the last."""
+        """Return how far the quotation's tokens match at a place: one past the last."""
         start = self._span(first, least)[0]
         low, high = least, len(self._tokens)
         while low < high:

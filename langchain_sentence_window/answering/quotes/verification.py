@@ -103,7 +103,7 @@ class VerifiedQuote:
     - ``stitched``: it combines pieces that aren't together in a source.
     - ``misattributed``: it is verbatim or normalized, but in a source that it doesn't cite.
     - ``paraphrase``: it is a claim in the answer's own words, whether true or not; compare it with ``closest``.
-    - ``supported``, ``unsupported``: it is such a claim, and a judge said so; see `SentenceWindowMiddleware`.
+    - ``supported``, ``unsupported``: it is such a claim, and a judge decided; see `SentenceWindowMiddleware`.
     - ``not_found``: none of these.
 
     A quotation that marks omissions, by an ellipsis or by words in brackets, is verbatim or normalized if its pieces
@@ -141,7 +141,7 @@ _Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
 _NOT_FOUND: _Judged = ("not_found", ())
 _FOUND: tuple[Verdict, ...] = ("verbatim", "normalized")
 _ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
-"""Marks that `format_context` writes before a bracket and for the beginning of a tag."""
+"""The escapes of `format_context`."""
 
 
 def verify_quotes(text: str, windows: Iterable[Document], *, scanned: bool = False) -> list[VerifiedQuote]:
@@ -203,8 +203,8 @@ def verify_quote(
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
-LEAST_ALIKE = 0.5
-"""The similarity below which a sentence isn't said to say what an answer does."""
+_MIN_SIMILARITY = 0.5
+"""The least similarity of a sentence that says what an answer says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class AnswerPlace:
     Attributes:
         doc_id: The document.
         spans: The sentences, in code points of the document.
-        is_exact: Whether they have all words of the answer as it has them; else they are those most alike.
+        is_exact: Whether they hold the answer word for word; else they are the most similar ones.
     """
 
     doc_id: str
@@ -237,13 +237,13 @@ def find_said(answer: str, windows: Iterable[Document]) -> AnswerPlace | None:
     found: dict[str, list[tuple[float, bool, Span]]] = {}
     for sentence in sentences:
         verdict, places = judge.judge(sentence, None, is_claim=True)
-        # A single word, such as "Yes", stands in many places.
+        # A single word, such as "Yes", occurs in many places.
         is_exact = verdict in _FOUND and (_words_of(sentence).total() > 1 or any(map(str.isdigit, sentence)))
         alike = 1.0
         if not is_exact:
             closest, similarity = judge.closest(sentence, range(1, judge.count + 1))
             places, alike = (closest,) if closest else (), similarity or 0.0
-        for place in places if alike >= LEAST_ALIKE else ():
+        for place in places if alike >= _MIN_SIMILARITY else ():
             if place.doc_id is not None and (span := _sentences_around(place)) is not None:
                 found.setdefault(place.doc_id, []).append((len(sentence) * alike, is_exact, span))
     if not found:
@@ -276,7 +276,7 @@ def states_something(answer: str, question: str, sources: Sequence[Document], *,
 
 
 def _sentences_around(place: QuotedPlace) -> Span | None:
-    """Return where the sentences that a place touches begin and end in the document."""
+    """Return the span, in the document, of the sentences that a place touches."""
     own = source_span(place.document)
     if own is None or place.start is None or place.end is None:
         return None
@@ -295,7 +295,7 @@ def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
 
 
 def _verify_best_reading(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
-    """Return the verdict on the first reading of a quotation that is found, or else that is found elsewhere."""
+    """Return the verdict on the first reading that a cited source holds, else on one that another source holds."""
     verified = list[VerifiedQuote]()
     for reading in quote.readings:
         cited = judge.numbers(reading.cited)
@@ -319,7 +319,6 @@ class _Judge:
         self._sources = [quote_source(number, each, is_scanned=is_scanned) for number, each in enumerate(documents, 1)]
         self._is_scanned = is_scanned
         self._stitching: dict[tuple[int, ...], Stitching] = {}
-        self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}
         self._sentences: dict[int, _Sentences] = {}
 
     @property
@@ -365,14 +364,10 @@ class _Judge:
             in_full: Whether it is compared as it is, not by its pieces.
             is_claim: Whether it is a sentence of the answer's own.
         """
-        key = (text, cited, in_full, is_claim)
-        if key not in self._judged:
-            own = self._sources if cited is None else [self._sources[number - 1] for number in cited]
-            others = [] if cited is None else [each for each in self._sources if each.numbers[0] not in cited]
-            forms = [Wanted(form, is_claim=is_claim) for form in _forms(text)]
-            judged = self._whole(forms, own, others) if in_full else self._judge(text, forms, own, others)
-            self._judged[key] = judged
-        return self._judged[key]
+        own = self._sources if cited is None else [self._sources[number - 1] for number in cited]
+        others = [] if cited is None else [each for each in self._sources if each.numbers[0] not in cited]
+        forms = [Wanted(form, is_claim=is_claim) for form in _forms(text)]
+        return self._whole(forms, own, others) if in_full else self._judge(text, forms, own, others)
 
     def _judge(self, text: str, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
         pieces = pieces_of(text)
@@ -405,7 +400,7 @@ class _Judge:
     def _in_turn(
         self, own: Sequence[Source], others: Sequence[Source], wanted: Sequence[Wanted]
     ) -> Iterator[Sequence[Source]]:
-        """Yield the sources in which texts are looked for in turn: the cited ones, the others, and those that touch."""
+        """Yield the sources to search in turn: the cited ones, the others, and adjacent ones joined."""
         yield own
         yield others
         words = self._joined(self._sources)
@@ -449,7 +444,7 @@ class _Judge:
     def _found_again(self, document: Document, text: str) -> int | None:
         """Return where a text of a window that was shortened or rewritten starts, by another source that has all of it.
 
-        ``None`` if no source does, or if the text stands more than once in what the window was.
+        ``None`` if no source does, or if the text occurs more than once in the original window.
         """
         whole = read_span([document.metadata.get(key) for key in (START_INDEX, END_INDEX)])
         doc_id = doc_id_of(document)
@@ -467,7 +462,7 @@ class _Judge:
 
 
 def _find_with_verdict(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
-    """Find a text in sources, exactly if it stands so in any of them."""
+    """Find a text in sources, character for character if any of them has it so."""
     for verdict in _FOUND:
         for form in forms:
             if found := find_in(sources, form, exact=verdict == "verbatim"):
@@ -476,7 +471,7 @@ def _find_with_verdict(forms: Sequence[Wanted], sources: Sequence[Source]) -> tu
 
 
 def _forms(text: str) -> list[str]:
-    """Return a quotation, and what stands in a source for it if it was copied as `format_context` shows it."""
+    """Return a quotation, and also without the escapes of `format_context` if it has any."""
     source = _ESCAPED.sub(_unescaped, text)
     return [text] if source == text else [text, source]
 
@@ -499,7 +494,7 @@ def _words_of(text: str) -> Counter[str]:
 
 
 _MAX_LIKELY = 64
-"""Sentences of a source that a claim is compared with, and of those the most that are known for a word."""
+"""The most sentences of a source that a claim is compared with, and that are remembered for a word."""
 
 
 class _Sentences:
@@ -516,7 +511,7 @@ class _Sentences:
                     known.append(at)
 
     def likely(self, words: Counter[str]) -> list[tuple[Span, Counter[str]]]:
-        """Return sentences that share words, those with rare ones first chosen; in order, and not too many."""
+        """Return the sentences that share words, in order; if there are many, those that share rare words."""
         found = dict[int, None]()
         for known in sorted((self._with[word] for word in words if word in self._with), key=len):
             found.update(dict.fromkeys(known))

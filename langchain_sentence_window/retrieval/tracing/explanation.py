@@ -1,7 +1,4 @@
-"""`TracedQuery`: a query that makes a `Trace` of what its steps came to, with ranks by meaning and by words alone.
-
-What became of sentences and windows is looked up by key, so that the work for a trace is linear in their number.
-"""
+"""`TracedQuery`: a query that makes a `Trace` of its steps, with ranks by meaning and by words alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +16,8 @@ from langchain_sentence_window.retrieval.named_search import NAME_BONUS
 from langchain_sentence_window.retrieval.query import Query
 from langchain_sentence_window.retrieval.request import Request
 from langchain_sentence_window.retrieval.settings import SETTINGS
-from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
-from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.geometry import Window
 
 from . import trace as codes
 from .trace import LEFT_OUT, NameTrace, SentenceTrace, Trace, WindowTrace
@@ -36,8 +32,7 @@ UNRANKED = (None, None)
 async def explain(io: IO, request: Request) -> Trace:
     """Run a query and return a trace of it."""
     query = TracedQuery(io, request)
-    with observed(query):
-        await query.run()
+    await query.run()
     return query.trace()
 
 
@@ -64,7 +59,6 @@ class TracedQuery(Query):
         self.dense, self.lexical = await _rankings(self.io, self.request, max(self.depth, len(hits)))
         keys = [key for candidates, _ in self.found.searches for key in candidates.keys]
         keys += [key for window in self.windows for key in window.keys]
-        keys += [(hit.doc_id, hit.section_end) for hit in hits]  # if it doesn't exist, the document ends there
         await self.reader.fetch(keys)
         return True
 
@@ -120,7 +114,6 @@ class TracedQuery(Query):
         for rank, key in enumerate((key for key in scores if key in self.reader.sentences), 1):
             sentence, window, hit = self.reader.sentences[key], self._numbers.get(key), hits.get(key)
             _, searched_rank, signals = searched.get(key, (0.0, rank, {}))
-            opened, ends = self._opened(hit) if hit else ((), {})
             how = "opened" if key in best else "merged into" if key in merged else "already in"
             traces[key] = SentenceTrace(
                 rank,
@@ -134,8 +127,6 @@ class TracedQuery(Query):
                 *self.lexical.get(key, UNRANKED),
                 signals,
                 window,
-                opened,
-                ends,
                 outcome=f"{how} window {window}" if hit else f"left out, as {LEFT_OUT[left_out[key]]}",
                 left_out=None if hit else left_out[key],
             )
@@ -158,36 +149,10 @@ class TracedQuery(Query):
                     searched[key] = score, ranks[key], signals
         return dict(sorted(searched.items(), key=lambda each: -each[1][0])) if mentioned else searched
 
-    def _opened(self, hit: Hit) -> tuple[tuple[int, ...], Mapping[str, str]]:
-        """Return the first and last sentence of the window of a hit alone, and what ended it early."""
-        opened, unbounded = self.expansion.window(hit), self.expansion.unbounded(hit)
-        before, after = (hit.doc_id, hit.section_start - 1), (hit.doc_id, hit.section_end)
-        forbidden, ends = self.expansion.forbidden, dict[str, str]()
-        if unbounded.first < opened.first:
-            ends["before"] = "filter" if before in forbidden else "section" if hit.section_start else "document"
-        if unbounded.last > opened.last:
-            has_more = after in self.reader.sentences
-            ends["after"] = "filter" if after in forbidden else "section" if has_more else "document"
-        return (opened.first, opened.last), ends
-
-    def _ends(self, window: Window) -> Mapping[str, str]:
-        """Return what ended a window early, by side: what ended that of one of its hits, or a better window."""
-        edges, ends = {"before": window.first, "after": window.last}, dict[str, str]()
-        for hit in [self.sentences[hit.key] for hit in window.hits]:
-            reached = dict(zip(edges, hit.opened, strict=True))
-            ends |= {side: what for side, what in hit.ends.items() if reached[side] == edges[side]}
-        first, last = self.sentences[window.best.key].opened
-        if window.first > first:
-            ends["before"] = f"window {self._numbers[window.doc_id, window.first - 1]}"
-        if window.last < last:
-            ends["after"] = f"window {self._numbers[window.doc_id, window.last + 1]}"
-        return ends
-
     def _windows(self) -> list[WindowTrace]:
         """Return the traces of the windows, best first."""
         numbers = [self._numbers[each.window.best.key] for each in self.ranked]
-        # A reranker may return a window several times, with different parts of its text. The best one counts.
-        places = {number: at for at, number in reversed([*enumerate(numbers)])}
+        places = {number: at for at, number in enumerate(numbers)}
         positions = {id(document): position for position, document in enumerate(self.documents, 1)}
         returned: dict[int, tuple[int, Window, list[int]]] = {}
         for each, document in zip(self.assembled.assembly.windows, self.assembled.documents, strict=True):
@@ -245,7 +210,6 @@ class TracedQuery(Query):
             tuple(sorted(self.sentences[hit.key].rank for hit in window.hits)),
             reranked=at + 1 if reranked and at is not None else None,
             relevance_score=reranked.metadata.get(RELEVANCE_SCORE) if reranked else None,
-            ends=self._ends(window),
             outcome=outcome,
             left_out=left_out,
             returned=position,

@@ -1,9 +1,8 @@
-"""`Trace`: every stage of a query, as text, a page for a notebook, or a dict."""
+"""`Trace`: every stage of a query, as text or as a dict."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
 from textwrap import fill
 from typing import Any
 
@@ -69,8 +68,6 @@ class SentenceTrace:
             mentions its document, the score is .1 higher. If it is limited to several documents, the score is higher by
             as much as the best hit of its document was raised.
         window: The number of the window that it is in; ``None`` for none.
-        opened: The first and last index of a hit's own window, both included; empty if it is no hit.
-        ends: What ended that window early, as in `WindowTrace`.
         outcome: A phrase that says what became of it.
         left_out: Why it is no hit, as a code of `LEFT_OUT`; ``None`` if it is one.
     """
@@ -89,8 +86,6 @@ class SentenceTrace:
     lexical_score: float | None
     signals: Mapping[str, float]
     window: int | None
-    opened: tuple[int, ...]
-    ends: Mapping[str, str]
     outcome: str
     left_out: str | None
 
@@ -111,8 +106,6 @@ class WindowTrace:
         hits: The ranks of its hits. The first one opened the window; the others were merged with it.
         reranked: Its rank after reranking, from 1; ``None`` without a reranker, or if the reranker left it out.
         relevance_score: The reranker's score; ``None`` without one.
-        ends: What ended it early ``before`` or ``after`` its hits: ``section``, ``document``, ``filter``, or a better
-            window such as ``window 1``.
         outcome: A phrase that says what became of it.
         left_out: Why it wasn't returned, as a code of `LEFT_OUT`; ``None`` if it was.
         returned: The position in the result, from 1, of the window that holds it; ``None`` if it wasn't returned.
@@ -134,7 +127,6 @@ class WindowTrace:
     hits: tuple[int, ...]
     reranked: int | None
     relevance_score: float | None
-    ends: Mapping[str, str]
     outcome: str
     left_out: str | None
     returned: int | None
@@ -162,8 +154,7 @@ class NameTrace:
 class Trace:
     """Every stage of a query.
 
-    ``print(trace)`` shows it as text. A notebook shows a page with sentences shaded by score, windows outlined and hits
-    underlined.
+    ``print(trace)`` shows it as text.
 
     Attributes:
         query: The question.
@@ -204,26 +195,11 @@ class Trace:
         made: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return made
 
-    def to_json(self, indent: int | None = 2) -> str:
-        """Return the trace as JSON."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
-
     def __str__(self) -> str:
         """Return the trace as text of at most 100 columns."""
         windows, hits = map(_window_lines, self.windows), map(_hit_lines, self.hits)
         lines = [*_head(self), "\nwindows", *windows, "\nhits", *hits, "\n" + milliseconds(self.seconds)]
         return "\n".join(map(_wrapped, lines))
-
-    def _repr_html_(self) -> str:
-        """Return the trace as a page for a notebook; all text in it is escaped."""
-        question, *facts = map(escape, [*_head(self), milliseconds(self.seconds)])
-        windows = "".join(_window_page(window, self.hits) for window in self.windows)
-        hits = escape("\n".join(map(_hit_lines, self.hits)))
-        return (
-            '<div style="font-family:sans-serif;max-width:60em">'
-            f"<p><b>{question}</b><br><small>{'<br>'.join(facts)}</small></p>{windows}"
-            f"<details><summary>{len(self.hits)} hits</summary><pre>{hits}</pre></details></div>"
-        )
 
 
 def _head(trace: Trace) -> list[str]:
@@ -256,11 +232,6 @@ def largest_signals(signals: Mapping[str, float], most: int) -> str:
     return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= MIN_SIGNAL)
 
 
-def cut_by(ends: Mapping[str, str]) -> str:
-    """Return what ended a window early as a phrase; empty if nothing did."""
-    return f"cut by {', '.join(f'{what} {side}' for side, what in ends.items())}" if ends else ""
-
-
 def _window_lines(window: WindowTrace) -> str:
     return _format_entry(window.number, window.text, [*_window_facts(window), window.outcome])
 
@@ -273,7 +244,6 @@ def _window_facts(window: WindowTrace) -> list[str]:
         f"hits {','.join(map(str, window.hits))}",
         f"reranked {window.reranked}" if window.reranked is not None else "",
         f"relevance {window.relevance_score:.3f}" if window.relevance_score is not None else "",
-        cut_by(window.ends),
     ]
 
 
@@ -284,8 +254,6 @@ def _hit_lines(hit: SentenceTrace) -> str:
         f"dense {ranked(hit.dense_rank, hit.dense_score, 3)}",
         f"lexical {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
         largest_signals(hit.signals, _MAX_SIGNALS),
-        f"opened {hit.opened[0]}-{hit.opened[1]}",
-        cut_by(hit.ends),
         hit.outcome,
     ]
     return _format_entry(hit.rank, hit.text, facts)
@@ -306,27 +274,4 @@ def _wrapped(text: str) -> str:
     return "\n".join(
         fill(line, _WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False)
         for line in text.split("\n")
-    )
-
-
-def _window_page(window: WindowTrace, hits: Sequence[SentenceTrace]) -> str:
-    """Return a window as HTML: what became of it, and its text, in which hits are shaded by score."""
-    facts = filter(None, [window.heading, *_window_facts(window)])
-    low, high = min(each.score for each in hits), max(each.score for each in hits)
-    text, end = "", 0
-    for hit in sorted(hits, key=lambda each: each.index):
-        if hit.window == window.number:
-            start = hit.start - window.start
-            share = (hit.score - low) / (high - low) if high > low else 1.0
-            sentence = escape(window.text[start : hit.end - window.start])
-            text += (
-                f'{escape(window.text[end:start])}<span style="background:rgba(252,175,62,{0.15 + 0.65 * share:.2f})"'
-                f' title="hit {hit.rank}, score {hit.score:.3f}">'
-                f"{f'<u>{sentence}</u>' if hit.rank in window.hits else sentence}</span>"
-            )
-            end = hit.end - window.start
-    text += escape(window.text[end:])
-    return (
-        f"<p><b>window {window.number}</b> · {escape(window.outcome)}<br><small>{escape(' · '.join(facts))}</small></p>"
-        f'<div style="white-space:pre-wrap;line-height:1.7;border:2px solid #3465a4;padding:4px">{text}</div>'
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.quotes.verification import verify_quotes
+from langchain_sentence_window import verify_quotes
 
 
 def window(text: str, doc_id: str = "a", start: int = 0, **metadata: Any) -> Document:

@@ -3,8 +3,7 @@
 import pytest
 from langchain_core.documents import Document
 
-from langchain_sentence_window import find_citations, format_context
-from langchain_sentence_window.answering.quotes.verification import verify_quotes
+from langchain_sentence_window import find_citations, format_context, verify_quotes
 from tests.answering.quotes.sources import window
 
 HOSTILE = [
@@ -25,7 +24,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_source_is_the_window_at_its_number_whatever_stands_in_it(text: str) -> None:
+def test_a_source_is_the_window_at_its_number_regardless_of_its_text(text: str) -> None:
     windows = [window(text), window("Another text.", "b"), window("A third one.", "c")]
     for cited, expected in ((1, "verbatim"), (2, "misattributed"), (3, "misattributed")):
         answer = f'It says "The fee is nine euros" [{cited}].'

@@ -3,40 +3,18 @@
 import random
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.quotes import normalized_text as boundaries
-from langchain_sentence_window.answering.quotes import normalized_text as plain_text
-from langchain_sentence_window.answering.quotes import quote_search as sources
-from langchain_sentence_window.answering.quotes import stitching, verification
-from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
-from langchain_sentence_window.answering.quotes.normalized_text import plain_text as plain
-from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
+from langchain_sentence_window import verify_quote, verify_quotes
+from tests.answering.golden import rows
 from tests.answering.quotes.sources import window
 from tests.properties import examples
 
-WORDS = [
-    "The",
-    "fee",
-    "is",
-    "due",
-    "on",
-    "5",
-    "10",
-    "1,500",
-    "12.5",
-    "days",
-    "well-known",
-    "état",
-    "isn't",
-    "Ende",
-    "m²",
-]
+WORDS = ["The", "fee", "is", "due", "5", "10", "1,500", "12.5", "days", "well-known", "état", "isn't", "Ende", "m²"]
 GAPS = [" ", " ", " ", ". ", ", ", "\n", "; "]
 
 
@@ -55,6 +33,11 @@ def slices(draw: st.DrawFn) -> tuple[str, int, int]:
     first = draw(st.integers(0, len(words) - 1))
     last = draw(st.integers(first, len(words) - 1))
     return text, words[first][0], words[last][1]
+
+
+def squeezed(text: str) -> str:
+    """A text without case and white space."""
+    return "".join(text.lower().replace("’", "'").split())
 
 
 @given(slices(), st.integers(0, 1000))
@@ -84,7 +67,7 @@ def test_a_quote_in_other_form_is_normalized_and_so_is_the_place(
     found = verify_quote(quote, [window(text)])
     assert found.verdict in ("verbatim", "normalized")
     (place,) = found.places
-    assert plain(place.text).text == plain(quote).text
+    assert squeezed(place.text) == squeezed(quote)
     assert text[place.start : place.end] == place.text
 
 
@@ -97,7 +80,7 @@ def test_a_changed_digit_is_never_passed(given_slice: tuple[str, int, int], whic
     at = digits[which % len(digits)]
     quote = text[low:at] + str((int(text[at]) + by) % 10) + text[at + 1 : high]
     # The changed text may stand elsewhere by chance.
-    assume(plain(quote).text not in plain(text).text)
+    assume(squeezed(quote) not in squeezed(text))
     assert verify_quote(quote, [window(text)]).verdict not in ("verbatim", "normalized")
 
 
@@ -111,7 +94,7 @@ def test_a_mark_at_a_number_is_never_passed(given_slice: tuple[str, int, int], w
     before, after = text[low:at] + mark + text[at:high], text[low : at + 1] + mark + text[at + 1 : high]
     for quote in (before, after):
         # A comma or a point at the end is the quotation's own, and no mark of the number.
-        if quote[-1] in ".," or plain(quote).text in plain(text).text:
+        if quote[-1] in ".," or squeezed(quote) in squeezed(text):
             continue
         assert verify_quote(quote, [window(text)]).verdict not in ("verbatim", "normalized"), quote
 
@@ -155,30 +138,6 @@ def test_any_answer_is_read(answer: str) -> None:
             assert (place.start is None) == (place.number == 2)
 
 
-class Counted:
-    """Counts the characters that are looked at by the functions that look at text."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.work = 0
-        for module, name in ((sources, "cuts_token"), (stitching, "cuts_token")):
-            self._count(monkeypatch, module, name, lambda _text, _at: 1)
-        self._count(monkeypatch, sources, "plain_text", lambda text, *_: len(text))
-        self._count(monkeypatch, sources, "is_turned_after", lambda *_: 1)
-        self._count(monkeypatch, sources, "head_of_sentence", lambda *_: 1)
-        self._count(monkeypatch, plain_text, "_plain_character", lambda _: 1)
-        self._count(monkeypatch, boundaries, "_is_inside_token", lambda *_: 1)
-        self._count(monkeypatch, verification, "_words_of", len)
-
-    def _count(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, size: Any) -> None:
-        function = getattr(module, name)
-
-        def counting(*arguments: Any, **named: Any) -> Any:
-            self.work += size(*arguments)
-            return function(*arguments, **named)
-
-        monkeypatch.setattr(module, name, counting)
-
-
 HUGE: dict[str, Callable[[int], tuple[str, str]]] = {
     "quotes": lambda n: ("“a b” " * n, "a b c"),
     "quotes that aren't there": lambda n: (" ".join(f"“x{at} y”" for at in range(n)), "a b c"),
@@ -207,20 +166,16 @@ HUGE: dict[str, Callable[[int], tuple[str, str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
-def test_work_is_linear_in_answer_and_windows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Counted(monkeypatch)
-    works = []
-    for size in (300, 600, 1200):
-        answer, text = HUGE[name](size)
-        counted.work = 0
-        verify_quotes(answer, [Document(text)])
-        works.append(counted.work + len(answer) + len(text))
-    assert works[2] <= 2.5 * works[1] <= 7 * works[0]
+def test_a_huge_answer_is_read_at_all(name: str) -> None:
+    # With anything worse than linear work this doesn't end.
+    answer, text = HUGE[name](20_000)
+    assert isinstance(verify_quotes(answer, [Document(text)]), list)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HUGE)
-def test_a_huge_answer_is_read_at_all(name: str) -> None:
-    answer, text = HUGE[name](20_000)
-    assert isinstance(verify_quotes(answer, [Document(text)]), list)
-    assert isinstance(quotes_in(answer), list)
+@pytest.mark.parametrize(
+    "piece",
+    rows("markup_pieces"),
+)
+def test_markup_that_never_closes_is_read_to_the_end(piece: str) -> None:
+    assert verify_quote("fee", [Document(piece * 100_000 + " fee")]).verdict in ("verbatim", "not_found")

@@ -53,7 +53,6 @@ noon.</p><ul><li>By card</li><li>By mail</li></ul><h2>Refunds</h2><p>{RULES}</p>
 </p></body>"""
 
 NUMBERED = [("#", "Header 1"), ("##", "Header 2"), ("###", "Header 3")]
-NAMED = [("#", "Book"), ("##", "Rule"), ("###", "Detail")]
 
 
 def markdown(names: list[tuple[str, str]], **settings: Any) -> list[Document]:
@@ -75,7 +74,6 @@ SPLITTERS: dict[str, Callable[[], list[Document]]] = {
     "stripped": lambda: markdown(NUMBERED),
     "kept": lambda: markdown(NUMBERED, strip_headers=False),
     "line by line": lambda: markdown(NUMBERED, return_each_line=True),
-    "named": lambda: markdown(NAMED, strip_headers=False),
     "known names": lambda: markdown([("#", "Chapter"), ("##", "Section"), ("###", "Sub-section")]),
     "short names": lambda: markdown([("#", "h1"), ("##", "h2"), ("###", "h3")]),
     "German names": lambda: markdown([("#", "Überschrift 1"), ("##", "Überschrift 2"), ("###", "Überschrift 3")]),
@@ -140,7 +138,6 @@ HTML_NAMES = [("h1", "Header 1"), ("h2", "Header 2")]
 HTML_SPLITTERS: dict[str, Callable[[], Any]] = {
     "headers": lambda: HTMLHeaderTextSplitter(HTML_NAMES),
     "elements": lambda: HTMLHeaderTextSplitter(HTML_NAMES, return_each_element=True),
-    "named": lambda: HTMLHeaderTextSplitter([("h1", "Book"), ("h2", "Rule")]),
     "sections": lambda: HTMLSectionSplitter(HTML_NAMES),
     "semantic": lambda: HTMLSemanticPreservingSplitter(HTML_NAMES, max_chunk_size=200),
 }

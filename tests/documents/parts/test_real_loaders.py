@@ -1,7 +1,6 @@
 """Check that what LangChain's own loaders and splitters return is joined, by whatever keys they write."""
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,11 @@ from typing import Any
 import pytest
 from langchain_community.document_loaders import (
     CSVLoader,
-    PDFPlumberLoader,
     PyPDFium2Loader,
     PyPDFLoader,
     TextLoader,
 )
 from langchain_core.document_loaders import BaseLoader
-from langchain_core.documents import Document
 from langchain_text_splitters import CharacterTextSplitter, MarkdownTextSplitter, RecursiveCharacterTextSplitter
 from reportlab.lib.pagesizes import A5
 from reportlab.lib.styles import getSampleStyleSheet
@@ -27,7 +24,6 @@ from tests.toys import WordEmbeddings
 
 LOADERS: dict[str, Callable[[str], BaseLoader]] = {
     "PyPDFLoader": PyPDFLoader,
-    "PDFPlumberLoader": PDFPlumberLoader,
     "PyPDFium2Loader": PyPDFium2Loader,
 }
 SENTENCES = [
@@ -58,20 +54,6 @@ def test_sentences_run_across_the_pages_of_each_loader(name: str, contract: Path
     cut = [each.page_content for each in SentenceSplitter().split_documents(pages)]
     assert [" ".join(each.split()) for each in cut] == SENTENCES
     assert any(page.page_content.strip()[-1] != "." for page in pages)
-
-
-@pytest.mark.parametrize("name", LOADERS)
-def test_windows_stand_in_the_pages_that_they_name(name: str, contract: Path) -> None:
-    pages = LOADERS[name](str(contract)).load()
-    retriever = SentenceWindowRetriever.from_documents(pages, WordEmbeddings(), window=2, k=60)
-    by_number = {page.metadata["page"]: page.page_content for page in pages}
-    windows = retriever.invoke("seat")
-    assert len(windows) > 1 or len(windows[0].metadata["pages"]) == len(pages)
-    for window in windows:
-        for entry in window.metadata["parts"]:
-            start, end = (at - window.metadata["start_index"] for at in entry["span"])
-            own = by_number[entry["page"]][entry["start_index"] : entry["end_index"]]
-            assert window.page_content[start:end] == own
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -120,35 +102,3 @@ def test_the_chunks_of_a_file_are_put_together_again(kind: Any, with_offsets: bo
         assert made == whole
     else:  # where chunks don't overlap, a section ends
         assert set(whole) <= set(made) or len(set(whole) - set(made)) <= 3
-
-
-ELEMENTS = """[
- {"type": "Title", "element_id": "e1", "text": "Terms of Use", "metadata": {"filename": "terms.pdf", "page_number": 1,
-  "languages": ["eng"], "category_depth": 0}},
- {"type": "Header", "element_id": "e2", "text": "Acme Corp.", "metadata": {"filename": "terms.pdf", "page_number": 1}},
- {"type": "NarrativeText", "element_id": "e3", "text": "A refund is paid by the", "metadata": {"filename": "terms.pdf",
-  "page_number": 1, "parent_id": "e1", "coordinates": {"points": [[1, 2], [3, 4]], "system": "PixelSpace"}}},
- {"type": "NarrativeText", "element_id": "e4", "text": "party that signs. It takes days.", "metadata": {"filename":
-  "terms.pdf", "page_number": 2, "parent_id": "e1"}},
- {"type": "ListItem", "element_id": "e5", "text": "by card", "metadata": {"filename": "terms.pdf", "page_number": 2}}
-]"""
-
-
-@pytest.mark.filterwarnings("ignore:metadata was left out")
-def test_the_output_of_unstructured_is_one_document_with_headings() -> None:
-    elements = [
-        # As UnstructuredLoader makes Documents of it.
-        Document(
-            page_content=each["text"],
-            metadata={**each["metadata"], "category": each["type"], "element_id": each["element_id"]},
-        )
-        for each in json.loads(ELEMENTS)
-    ]
-    made = SentenceSplitter().split_documents(elements)
-    assert [(each.page_content, each.metadata["heading"]) for each in made] == [
-        ("Terms of Use", "Terms of Use"),
-        ("A refund is paid by the party that signs.", "Terms of Use"),
-        ("It takes days.", "Terms of Use"),
-        ("by card", "Terms of Use"),
-    ]
-    assert {each.metadata["doc_id"] for each in made} == {"terms.pdf"}

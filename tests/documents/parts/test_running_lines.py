@@ -1,3 +1,5 @@
+"""Running heads, feet and page numbers are left out of the text of pages."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,11 +2,9 @@
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window import SentenceWindowRetriever, describe_location, format_context, merge_windows
-from langchain_sentence_window.answering.locations import numbered_place
+from langchain_sentence_window import SentenceWindowRetriever, describe_location, format_context
 from langchain_sentence_window.documents.part_blocks import write_layout
-from langchain_sentence_window.documents.window_documents import window_slice
-from langchain_sentence_window.splitting.blocks import Block
+from langchain_sentence_window.splitting import Block
 from tests.toys import WordEmbeddings
 
 
@@ -29,7 +27,6 @@ def test_windows_stay_on_their_slide_and_name_it() -> None:
     assert describe_location(seat) == "deck.pptx, slide 4"
     assert "[1] deck.pptx, slide 4\n" in format_context([seat])
     assert seat.metadata["pages"] == [3]
-    assert describe_location(window_slice(seat, 0, 17)) == "deck.pptx, slide 4"
     [refund] = retriever.invoke("refund", filter={"slide": 5})
     assert describe_location(refund) == "deck.pptx, slide 5"
     [document] = retriever.get(["deck.pptx"])
@@ -41,11 +38,3 @@ def test_slides_come_in_the_order_of_their_numbers_and_replace_their_deck() -> N
     retriever.add_documents([slide(1, "A trial ends.", total_pages=1)])
     [document] = retriever.get(["deck.pptx"])
     assert document.page_content == "A trial ends."
-
-
-def test_places_of_several_slides_and_sheets_are_spans() -> None:
-    parts = [{"slide": 4}, {"slide": 5}, {"sheet": "Costs", "row": 7}, {"sheet": "", "row": 2}, {"sheet": "a"}, 3]
-    window = Document("", metadata={"parts": parts})
-    assert numbered_place(window) == ", slides 4–5, sheet Costs, row 7, row 2"
-    assert numbered_place(Document("", metadata={"parts": "slide"})) == ""
-    assert merge_windows([]) == []

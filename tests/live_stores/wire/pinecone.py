@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from langchain_sentence_window.adapters.matchers import matcher
+from tests.filter_model import matches
 from tests.live_stores.wire.http import Reply, Request
 from tests.live_stores.wire.vectors import closest
 
@@ -63,8 +63,8 @@ class Pinecone:
     def nearest(self, held: Mapping[str, Any], body: Mapping[str, Any]) -> list[dict[str, Any]]:
         assert 1 <= body["topK"] <= 10_000
         assert body["includeMetadata"]
-        matches = matcher(body.get("filter", {}))
-        among = [each for each in held.values() if matches(each["metadata"])]
+        within = body.get("filter") or {}
+        among = [each for each in held.values() if matches(each["metadata"], within)]
         found = closest(body["vector"], [each["values"] for each in among], body["topK"])
         return [{"id": among[i]["id"], "score": score, "metadata": among[i]["metadata"]} for i, score in found]
 

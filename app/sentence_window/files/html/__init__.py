@@ -1,0 +1,1 @@
+"""HTML pages as Markdown, without navigation and boilerplate."""

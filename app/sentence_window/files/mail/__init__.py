@@ -1,0 +1,1 @@
+"""Messages (EML and MSG): their head, their text, and the names of attached files."""

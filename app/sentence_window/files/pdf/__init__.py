@@ -1,0 +1,1 @@
+"""PDFs as structured text, read with PDFium."""

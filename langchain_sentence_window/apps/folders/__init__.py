@@ -1,1 +1,0 @@
-"""The files and folders that an index follows."""

@@ -1,1 +1,0 @@
-"""Marked-up files, HTML, DOCX and office files, as Markdown with the spans of their blocks."""
