@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
-from sentence_window.messages import shown
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names by which this machine reaches itself."""

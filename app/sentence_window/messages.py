@@ -1,25 +1,9 @@
-"""How values are shown in messages: short, and without secrets."""
+"""Texts that can be sent and printed."""
 
 import re
 
-MAX_CHARS = 80
-"""The most characters of a string that a message shows."""
-
-_SECRET = re.compile(r"(?<![\w-])(?:(?:sk|pk|hf|ghp|xai)[-_](?=\S*\d)[\w-]{16,}|AIza[\w-]{20,}|Bearer \S{12,})")
-
-
-def shown(value: object) -> str:
-    """Return a value for a message: numbers and short strings as Python writes them, other values as their type.
-
-    A string that looks like an API key isn't shown.
-    """
-    if isinstance(value, str):
-        if _SECRET.search(value[: 10 * MAX_CHARS]):
-            return "a string that looks like a key"
-        return repr(value) if len(value) <= MAX_CHARS else f"{value[:MAX_CHARS]!r}… ({len(value):,} characters)"
-    if value is None or isinstance(value, int | float):
-        return repr(value)
-    return f"a value of type {type(value).__name__}"
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character, which UTF-8 can't encode."""
 
 
 def encodable(text: str) -> str:

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._validation import invalid
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation import Question, questions
 from langchain_sentence_window.evaluation.questions import (
@@ -19,7 +20,6 @@ from langchain_sentence_window.evaluation.questions import (
     read_records,
     read_text,
 )
-from sentence_window.messages import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """The metadata contract, the parts of a source, and the Documents of sentences and windows.
 
-The public names are for programs that read files: the keys that a reader writes, and the layout of a text.
+The public names are for programs that read files: the keys that a reader writes, the layout of a text,
+and how a message shows a value.
 """
 
 from typing import TYPE_CHECKING
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ __all__ = [
     "TITLE",
     "TOTAL_PAGES",
     "Continuation",
+    "shown",
     "write_layout",
 ]
 

@@ -13,12 +13,12 @@ from langchain_core.embeddings import Embeddings
 from tqdm import tqdm
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.stores import DeferredEmbeddings, embedding_name, read_index_settings
 from sentence_window.cli.opened_index import load, remember, written
 from sentence_window.cli.output import FAILED, Output, counted, one_line
 from sentence_window.folders import SyncProgress, SyncResult, sync_files, watch_files
-from sentence_window.messages import shown
 
 _BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} files, {elapsed}{postfix}"
 _MAX_LISTED = 3

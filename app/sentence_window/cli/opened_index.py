@@ -16,6 +16,7 @@ from unicodedata import normalize
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever, load_embedding
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError
 from langchain_sentence_window.stores import (
     DEFAULT_EMBEDDING,
@@ -27,7 +28,6 @@ from langchain_sentence_window.stores import (
 )
 from sentence_window.cli.options import INDEX_VARIABLE
 from sentence_window.cli.output import Output, one_line
-from sentence_window.messages import shown
 
 FOLDER = ".sentence-window"
 """The folder of an index without ``--index``."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.stores import DEFAULT_EMBEDDING, IndexSettings, embedding_name, read_index_settings
-from sentence_window.messages import shown
 
 _EMBEDDING, _SOURCES = "embedding", "sources"
 

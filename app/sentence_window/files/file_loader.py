@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents import CONTENT_TYPE, FILE_STATE, SOURCE
+from langchain_sentence_window.documents import CONTENT_TYPE, FILE_STATE, SOURCE, shown
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from sentence_window.files.file_state import FileState
-from sentence_window.messages import shown
 
 from .file_bytes import EmptyFileError, FileBytes, read_file
 from .readers import PDF, readers

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window._validation import checked_callback, checked_flag
-from langchain_sentence_window.documents import FILE_STATE
+from langchain_sentence_window.documents import FILE_STATE, shown
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
@@ -33,7 +33,6 @@ from sentence_window.folders.found_files import (
     checked_paths,
     find_files,
 )
-from sentence_window.messages import shown
 
 MAX_BATCH_FILES = 32
 """Files that are added in one call, so that their sentences are embedded together."""

@@ -10,11 +10,11 @@ import watchfiles
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window._validation import checked_callback, checked_flag
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
 from sentence_window.files.readers import readers
 from sentence_window.folders.file_sync import OnProgress, SyncResult, index_folder, sync
 from sentence_window.folders.found_files import FailedFiles, checked_paths, is_below
-from sentence_window.messages import shown
 
 DEBOUNCE_MS = 1_000
 """Milliseconds that changes are gathered for, as an editor makes several for one save."""

@@ -17,10 +17,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, StoreError
 from sentence_window.files.file_bytes import LinkedFileError, Root, reason
 from sentence_window.files.readers import readers
-from sentence_window.messages import shown
+from sentence_window.messages import LONE_SURROGATE
 from sentence_window.safe_files import open_regular, replace_file
 
 MAX_DEPTH = 100
@@ -28,8 +29,6 @@ MAX_DEPTH = 100
 
 _HIDDEN = (".", "~$")
 """Beginnings of the names of hidden files, and of Word's locks."""
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _HIDDEN_ON_WINDOWS = getattr(stat, "FILE_ATTRIBUTE_HIDDEN", 0)
 
@@ -186,7 +185,7 @@ def _readable(path: str, status: os.stat_result, root: Root | None, found: Found
     suffix = Path(path).suffix.lower()
     if not stat.S_ISREG(status.st_mode) or suffix not in readers():
         found.skipped[suffix] += 1
-    elif _LONE_SURROGATE.search(path) is None:
+    elif LONE_SURROGATE.search(path) is None:
         yield FoundFile(path, status.st_size, status.st_mtime_ns, root)
     else:
         name = os.fsencode(path).decode("utf-8", "backslashreplace")

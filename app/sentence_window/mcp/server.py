@@ -10,10 +10,10 @@ from langchain_core.documents import Document
 from mcp.server import MCPServer
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
 from sentence_window.hosts import LOOPBACK, checked_names
 from sentence_window.mcp.passages import Text
-from sentence_window.messages import shown
 
 Transport = Literal["stdio", "http"]
 

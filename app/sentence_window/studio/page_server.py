@@ -26,6 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
 from sentence_window.hosts import (
     LOOPBACK,
@@ -35,7 +36,6 @@ from sentence_window.hosts import (
     logging_to_stderr,
     name_list,
 )
-from sentence_window.messages import shown
 from sentence_window.studio import library, measuring, page_reader, queries, setting_form
 from sentence_window.studio import questions as question_calls
 from sentence_window.studio.page_state import Studio, index_folder, reading

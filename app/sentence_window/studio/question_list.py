@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation import Question
-from sentence_window.messages import shown
 from sentence_window.safe_files import open_regular, replace_file
 from sentence_window.studio.replies import Refused
 

@@ -1,6 +1,5 @@
 """`ReadDocument`: a whole document as the index holds it, and its text in blocks."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from langchain_sentence_window.documents import (
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting import is_markdown
 from sentence_window.files.pdf.page_documents import PagedSentence, sentences_on_pages
+from sentence_window.messages import LONE_SURROGATE
 from sentence_window.studio.document_blocks import markdown_blocks, plain_blocks, written_blocks
 from sentence_window.studio.page_state import source_of, title_of
 from sentence_window.studio.replies import Refused
@@ -29,7 +29,6 @@ from sentence_window.studio.spans import Span
 
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 # The text of all other kinds of files that we read is Markdown, see `load_file`.
 _PLAIN = frozenset({".txt", ".text", ".srt", ".vtt", ".rst", ".adoc", ".asciidoc", ".org", ".tex", ".pdf"})
@@ -159,5 +158,5 @@ def _blocks(document: Document, kind: DocumentKind, start: int, spans: Sequence[
     text = document.page_content
     found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text)
     # JSON can't hold lone surrogates. Each is one character, so no offset moves.
-    writable = _LONE_SURROGATE.sub("\ufffd", text)
+    writable = LONE_SURROGATE.sub("\ufffd", text)
     return list(written_blocks(found, writable, start, [(low - start, high - start) for low, high in spans]))

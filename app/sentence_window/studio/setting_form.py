@@ -9,9 +9,9 @@ from pydantic import Field
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window import Ranking, SentenceWindowRetriever
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores import read_index_settings, write_index_settings
-from sentence_window.messages import shown
 from sentence_window.studio.page_state import Studio, calling, check_writable, index_folder, reading
 
 Settings: TypeAlias = dict[str, Any]

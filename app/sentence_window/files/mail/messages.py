@@ -9,10 +9,10 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import SentenceWindowWarning
 from sentence_window.files.file_bytes import clean_text
 from sentence_window.files.html.parts import document_of
-from sentence_window.messages import shown
 
 MAX_FIELD_CHARS = 20_000
 """Characters of the longest header field that is decoded; decoding takes quadratic time."""

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import InvalidInputError
-from sentence_window.messages import shown
 
 from .pdf_file import PdfSource, open_pdf
 from .pdfium import PDFIUM_LOCK, Boxes, pdfium_raw, read_frame

@@ -35,6 +35,7 @@ from langchain_sentence_window.documents import (
     START_INDEX,
     TOTAL_PAGES,
     Continuation,
+    shown,
     write_layout,
 )
 from langchain_sentence_window.documents.keys import HITS
@@ -44,7 +45,6 @@ from langchain_sentence_window.documents.source_metadata import PAGE_LABEL
 from langchain_sentence_window.documents.window_runs import parts_of_window, placed_entries, read_span, read_spans
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting import Block, trim
-from sentence_window.messages import shown
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 

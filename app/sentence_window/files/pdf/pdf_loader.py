@@ -8,9 +8,9 @@ from pathlib import Path
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents import shown
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
 from sentence_window.files.pdf.page_documents import page_document
-from sentence_window.messages import shown
 
 from .pdf_file import EncryptedPdfError, PdfFile, PdfSource, open_pdf
 

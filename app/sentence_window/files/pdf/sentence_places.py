@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents import PAGE, PARTS, SOURCE
+from langchain_sentence_window.documents import PAGE, PARTS, SOURCE, shown
 from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.errors import InvalidInputError
 from sentence_window.files.pdf.page_documents import (
@@ -24,7 +24,6 @@ from sentence_window.files.pdf.page_documents import (
     sentence_found_on_pages,
     sentences_on_pages,
 )
-from sentence_window.messages import shown
 
 from .characters import PageCharacters, read_characters
 from .line_boxes import line_boxes
